@@ -1,0 +1,179 @@
+"""What the tests run against: a real PostgreSQL, Valkey, control plane and simulated cluster.
+
+Nothing is started before a test asks for it.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from celery.signals import before_task_publish
+
+from embedded import controlplane, gobuild, postgres, valkey
+from embedded.processes import ProcessFailedError
+
+#: Slowest last: what they need is built while the others run.
+LAST = ("stack", "browser", "oracle", "cluster")
+
+
+@pytest.fixture(scope="session")
+def short_folder() -> Iterator[Path]:
+    """A folder of this session with a path short enough for unix sockets."""
+    folder = Path(tempfile.mkdtemp(prefix="claimyard-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def database_url() -> Iterator[str]:
+    """The PostgreSQL of this session (each xdist worker has its own), or the one you named."""
+    with suppress(KeyError):
+        if os.environ["CLAIMYARD_DATABASE_URL"] != UNSET_DATABASE_URL:
+            yield os.environ["CLAIMYARD_DATABASE_URL"]
+            return
+    folder = Path(tempfile.mkdtemp(prefix="claimyard-postgres-"))
+    try:
+        with postgres.running(folder, fast=True) as url:
+            os.environ["CLAIMYARD_DATABASE_URL"] = url
+            yield url
+    finally:
+        os.environ["CLAIMYARD_DATABASE_URL"] = UNSET_DATABASE_URL
+        postgres.forget(folder)
+
+
+#: What portal.settings_test falls back to; nothing listens there.
+UNSET_DATABASE_URL = "postgresql://postgres@127.0.0.1:5432/claimyard"
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    database_url: str, django_db_modify_db_settings_parallel_suffix: None
+) -> None:
+    """Point Django at the server, which is started only now, when a test first needs it."""
+    from django.db import connections
+
+    from portal import env
+
+    wanted = env.database("DATABASE_URL", database_url, "")
+    for connection in connections.all():
+        connection.settings_dict.update(wanted)
+
+
+@pytest.fixture(scope="session")
+def valkey_url() -> Iterator[str]:
+    folder = Path(tempfile.mkdtemp(prefix="claimyard-valkey-"))
+    try:
+        with valkey.running(folder) as url:
+            yield url
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(name="valkey")
+def emptied_valkey(valkey_url: str) -> str:
+    """The URL of a Valkey without keys."""
+    import redis
+
+    with redis.Redis.from_url(valkey_url) as client:
+        client.flushall()
+    return valkey_url
+
+
+@dataclass(slots=True)
+class Sent:
+    """Task messages that went to the broker (in memory, in tests), in order."""
+
+    messages: list[tuple[str, tuple[Any, ...]]]
+
+    def names(self) -> list[str]:
+        return [name for name, _ in self.messages]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names()
+
+
+@pytest.fixture
+def sent() -> Iterator[Sent]:
+    """What a test caused to be sent, by the last part of each task's name."""
+    box = Sent([])
+
+    def note(sender: str, body: Any, **_: Any) -> None:
+        box.messages.append((sender.rpartition(".")[2], tuple(body[0])))
+
+    before_task_publish.connect(note)
+    yield box
+    before_task_publish.disconnect(note)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPlane:
+    kubeconfig: Path
+
+
+BUILD_FAILURES: dict[Path, ProcessFailedError] = {}
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Build the control plane outside a test's time limit: a first build takes ten minutes."""
+    wanted = controlplane.SOURCE
+    existing = os.environ.get("CLAIMYARD_TEST_KUBECONFIG")
+    if item.get_closest_marker("cluster") and not existing and wanted not in BUILD_FAILURES:
+        try:
+            gobuild.binary(wanted)
+        except ProcessFailedError as error:
+            BUILD_FAILURES[wanted] = error  # told by the fixture, as a test's own failure
+    return (yield)
+
+
+@pytest.fixture(scope="session")
+def control_plane(short_folder: Path) -> Iterator[ControlPlane]:
+    """A real API server, scheduler and controller manager; use a namespace of your own in it.
+
+    CLAIMYARD_TEST_KUBECONFIG names an existing cluster to use instead.
+    """
+    if existing := os.environ.get("CLAIMYARD_TEST_KUBECONFIG"):
+        yield ControlPlane(Path(existing))
+        return
+    yield from _control_plane(short_folder / "cp")
+
+
+@pytest.fixture(scope="session")
+def old_control_plane(short_folder: Path) -> Iterator[ControlPlane]:
+    """The same one as it behaved in Kubernetes 1.34: resource.k8s.io/v1 has no DeviceTaintRule."""
+    yield from _control_plane(short_folder / "cp34", "-apiserver-flag", "--emulated-version=1.34")
+
+
+def _control_plane(folder: Path, *flags: str) -> Iterator[ControlPlane]:
+    if failure := BUILD_FAILURES.get(controlplane.SOURCE):
+        pytest.fail(str(failure), pytrace=False)
+    with controlplane.running(folder, *flags) as kubeconfig:
+        yield ControlPlane(kubeconfig)
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A running simulated API server without a fleet."""
+    from simulator import apiserver
+
+    with apiserver.running(tmp_path_factory.mktemp("simulated")) as server:
+        yield server
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow kinds run last, after pytest-randomly has shuffled within them."""
+
+    def rank(item: pytest.Item) -> int:
+        return max(
+            (LAST.index(mark.name) + 1 for mark in item.iter_markers() if mark.name in LAST),
+            default=0,
+        )
+
+    items.sort(key=rank)
