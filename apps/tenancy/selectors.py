@@ -1,0 +1,44 @@
+"""The doors: the only ways by which a request gets at a tenant or at platform work."""
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+
+from apps.tenancy.models import PlatformRole, Role, Tenant
+
+
+def tenants_of(user: Any) -> QuerySet[Tenant]:
+    """The tenants that `user` may see: their own, or all of them for platform roles."""
+    if user.is_platform:
+        return Tenant.objects.all()
+    return Tenant.objects.filter(members__user=user)
+
+
+def role_in(user: Any, tenant: Tenant) -> Role | None:
+    found = tenant.members.filter(user=user).values_list("role", flat=True).first()
+    return None if found is None else Role(found)
+
+
+def tenant_for(user: Any, slug: str, *, role: Role = Role.VIEWER) -> Tenant:
+    """Return the tenant if `user` has at least `role` in it.
+
+    404 when they may not even see it, so that names cannot be probed; 403 when the role is too
+    low. Platform roles see every tenant but act in none: acting needs a membership.
+    """
+    tenant = get_object_or_404(tenants_of(user), slug=slug)
+    held = role_in(user, tenant)
+    if role > Role.VIEWER and (held is None or held < role):
+        raise PermissionDenied(f"This needs the role {role.label.lower()} in {tenant.name}.")
+    return tenant
+
+
+def require_platform(user: Any, *roles: PlatformRole) -> None:
+    """404 for people without any platform role, 403 for those with another one."""
+    if not user.is_platform:
+        raise Http404
+    if not user.has_platform_role(*roles):
+        wanted = " or ".join(role.label.lower() for role in roles)
+        raise PermissionDenied(f"This needs the role {wanted}.")

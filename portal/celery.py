@@ -1,0 +1,26 @@
+"""The Celery app and the one table of what runs by the clock.
+
+Messages are hints and rows are truth: each sweep finds whatever a lost message left behind, so a
+wiped broker costs at most one round.
+"""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+
+app = Celery("claimyard")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+# Task name -> seconds between runs.
+SWEEPS = {
+    "apps.common.tasks.sweep_asks": 15,
+}
+app.conf.beat_schedule = {
+    name: {"task": name, "schedule": float(seconds), "options": {"expires": seconds}}
+    for name, seconds in SWEEPS.items()
+}
+app.conf.beat_scheduler = "redbeat.RedBeatScheduler"
+app.conf.beat_max_loop_interval = 5
