@@ -63,10 +63,6 @@ def test_a_database_url_is_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found["USER"], found["PASSWORD"], found["HOST"]) == ("me", "p@ss", "db")
     assert (found["PORT"], found["NAME"]) == ("5433", "yard")
     assert found["OPTIONS"] == {"sslmode": "require"}
-        "5433",
-        "yard",
-        {"sslmode": "require"},
-    )
 
 
 def test_a_database_socket_folder_is_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
