@@ -5,8 +5,10 @@ Nothing is started before a test asks for it.
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 from celery.signals import before_task_publish
 
 from embedded import controlplane, gobuild, postgres, valkey
+from embedded.controlplane import ControlPlane
 from embedded.processes import ProcessFailedError
 
 #: Slowest last: what they need is built while the others run.
@@ -111,11 +114,6 @@ def sent() -> Iterator[Sent]:
     before_task_publish.disconnect(note)
 
 
-@dataclass(frozen=True, slots=True)
-class ControlPlane:
-    kubeconfig: Path
-
-
 BUILD_FAILURES: dict[Path, ProcessFailedError] = {}
 
 
@@ -151,10 +149,30 @@ def old_control_plane(short_folder: Path) -> Iterator[ControlPlane]:
 
 
 def _control_plane(folder: Path, *flags: str) -> Iterator[ControlPlane]:
+    pod_proxy = folder.with_name(f"{folder.name}.sock")
     if failure := BUILD_FAILURES.get(controlplane.SOURCE):
         pytest.fail(str(failure), pytrace=False)
-    with controlplane.running(folder, *flags) as kubeconfig:
-        yield ControlPlane(kubeconfig)
+    with controlplane.running(folder, "-pod-proxy", str(pod_proxy), *flags) as kubeconfig:
+        yield ControlPlane(kubeconfig, pod_proxy)
+
+
+@pytest.fixture(scope="session")
+def kubectl() -> Callable[..., str]:
+    """Run the real kubectl: `kubectl(kubeconfig, "get", "nodes")` gives what it printed."""
+
+    def run(kubeconfig: Path, *arguments: str, stdin: str | None = None) -> str:
+        done = subprocess.run(
+            [Path(sys.executable).with_name("kubectl"), f"--kubeconfig={kubeconfig}", *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert not done.returncode, done.stderr
+        return done.stdout
+
+    return run
 
 
 @pytest.fixture(scope="module")
