@@ -25,13 +25,14 @@ class Setting:
     name: str
     default: str
     help: str
+    is_secret: bool = False
 
 
 KNOWN: dict[str, Setting] = {}
 
 
-def _read(name: str, default: str | None, help: str) -> str | None:
-    KNOWN[name] = Setting(PREFIX + name, "" if default is None else default, help)
+def _read(name: str, default: str | None, help: str, *, is_secret: bool = False) -> str | None:
+    KNOWN[name] = Setting(PREFIX + name, "" if default is None else default, help, is_secret)
     value = os.environ.get(PREFIX + name)
     if value is not None and f"{PREFIX}{name}_FILE" in os.environ:
         raise BadSetting(name, f"is set together with {PREFIX}{name}_FILE; set only one of them")
@@ -67,7 +68,7 @@ def secret(name: str, default: str | None, help: str) -> str:
 
     Without a default, leaving both unset stops the start.
     """
-    value = _read(name, None, help)
+    value = _read(name, None, help, is_secret=True)
     path = os.environ.get(f"{PREFIX}{name}_FILE")
     if path is not None:
         try:
