@@ -1,0 +1,36 @@
+"""A deployment as Kubernetes objects: same spec in, same objects out, in apply order."""
+
+from domain.manifests.claims import claim_template
+from domain.manifests.labels import Manifest, pool_labels, selector_of
+from domain.manifests.runtimes import OwnImage, preset
+from domain.manifests.spec import Drain, Env, Pool, Probe, Server, Serving
+from domain.manifests.workloads import disruption_budget, endpoint, workload
+
+__all__ = [
+    "Drain",
+    "Env",
+    "Manifest",
+    "OwnImage",
+    "Pool",
+    "Probe",
+    "Server",
+    "Serving",
+    "claim_template",
+    "pool_labels",
+    "preset",
+    "render",
+    "selector_of",
+]
+
+
+def render(serving: Serving) -> list[Manifest]:
+    """Everything a deployment needs in its namespace, in apply order."""
+    found: list[Manifest] = []
+    for pool in serving.pools:
+        template = claim_template(serving, pool)
+        if template is not None:
+            found.append(template)
+        found.append(workload(serving, pool))
+        found.append(disruption_budget(serving, pool))
+    found.append(endpoint(serving))
+    return found

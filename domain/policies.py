@@ -1,0 +1,105 @@
+"""What a tenant has in a cluster: its namespace, its account, its rights, its limits.
+
+Rights are read-only until admission policies are in force there, so that whatever runs has passed
+the portal's own quota and approval.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from domain.manifests.labels import MANAGED_BY, MANAGER, TENANT
+
+Manifest = dict[str, Any]
+SERVICE_ACCOUNT = "claimyard-server"
+VIEWER = "claimyard-viewer"
+QUOTA = "claimyard"
+
+_READ = ["get", "list", "watch"]
+_RULES: list[dict[str, Any]] = [
+    {"apiGroups": [""], "resources": ["pods", "pods/log", "services", "events"], "verbs": _READ},
+    {"apiGroups": ["apps"], "resources": ["deployments", "replicasets"], "verbs": _READ},
+    {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": _READ},
+    {
+        "apiGroups": ["resource.k8s.io"],
+        "resources": ["resourceclaims", "resourceclaimtemplates"],
+        "verbs": _READ,
+    },
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TenantSpace:
+    """`limits` are devices per class, 0 for a class that is refused.
+
+    `resources` are the extended resources through which a class is handed out on the device-plugin
+    path. `group` is the group of the tenant's people in the cluster's own login, if it has one.
+    """
+
+    tenant: str
+    namespace: str
+    limits: Mapping[str, int]
+    resources: Mapping[str, Iterable[str]]
+    group: str = ""
+
+
+def render(space: TenantSpace) -> list[Manifest]:
+    """The objects of the tenant in one cluster, in apply order."""
+    return [
+        _namespace(space),
+        _object(space, "v1", "ServiceAccount", SERVICE_ACCOUNT)
+        | {"automountServiceAccountToken": False},
+        _object(space, "rbac.authorization.k8s.io/v1", "Role", VIEWER) | {"rules": _RULES},
+        _binding(space),
+        _object(space, "v1", "ResourceQuota", QUOTA) | {"spec": {"hard": hard_limits(space)}},
+    ]
+
+
+def _labels(space: TenantSpace) -> dict[str, str]:
+    return {MANAGED_BY: MANAGER, TENANT: space.tenant}
+
+
+def _namespace(space: TenantSpace) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": space.namespace, "labels": _labels(space)},
+    }
+
+
+def _object(space: TenantSpace, version: str, kind: str, name: str) -> Manifest:
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": name, "namespace": space.namespace, "labels": _labels(space)},
+    }
+
+
+def _binding(space: TenantSpace) -> Manifest:
+    subjects: list[dict[str, str]] = [
+        {"kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": space.namespace}
+    ]
+    if space.group:
+        subjects.append(
+            {"kind": "Group", "name": space.group, "apiGroup": "rbac.authorization.k8s.io"}
+        )
+    return _object(space, "rbac.authorization.k8s.io/v1", "RoleBinding", VIEWER) | {
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": VIEWER},
+        "subjects": subjects,
+    }
+
+
+def hard_limits(space: TenantSpace) -> dict[str, str]:
+    """The keys of a ResourceQuota (k8s.io/kubernetes pkg/quota/v1/evaluator/core).
+
+    A claim takes at least one device, so the sum of the limits bounds the number of claims. An
+    extended resource that hands out several classes gets the sum of theirs.
+    """
+    hard: dict[str, int] = {}
+    for name, limit in sorted(space.limits.items()):
+        hard[f"{name}.deviceclass.resource.k8s.io/devices"] = limit
+        for resource in space.resources.get(name, ()):
+            key = f"requests.{resource}"
+            hard[key] = hard.get(key, 0) + limit
+    hard["count/resourceclaims.resource.k8s.io"] = sum(space.limits.values())
+    return {key: str(amount) for key, amount in hard.items()}
