@@ -75,6 +75,10 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "django_htmx",
     "django_filters",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -100,6 +104,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 TEMPLATES = [
@@ -138,10 +143,48 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "tenancy.User"
-AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
+OIDC_ISSUER = env.text(
+    "OIDC_ISSUER", "", "address of the OpenID provider; empty: local logins only"
+)
+OIDC_NAME = env.text(
+    "OIDC_NAME", "Single sign-on", "what the login button says after 'Log in with'"
+)
+OIDC_GROUPS_CLAIM = env.text(
+    "OIDC_GROUPS_CLAIM", "groups", "the claim that lists a person's groups"
+)
+OIDC_ROLES = env.words(
+    "OIDC_ROLES",
+    "",
+    "what a group gives: group=admin, group=approver, group=auditor or group=tenant:TENANT:ROLE",
+)
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": "sso",
+                "name": OIDC_NAME,
+                "client_id": env.text("OIDC_CLIENT_ID", "", "the portal's client id there"),
+                "secret": env.secret("OIDC_CLIENT_SECRET", "-", "the portal's client secret there"),
+                "settings": {"server_url": OIDC_ISSUER},
+            }
+        ]
+        if OIDC_ISSUER
+        else [],
+    }
+}
+SOCIALACCOUNT_ADAPTER = "apps.tenancy.oidc.Adapter"
+ACCOUNT_ADAPTER = "apps.tenancy.oidc.NoSignup"
+SOCIALACCOUNT_AUTO_SIGNUP = True
+SOCIALACCOUNT_EMAIL_VERIFICATION = ACCOUNT_EMAIL_VERIFICATION = "none"
+SOCIALACCOUNT_STORE_TOKENS = False
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -155,17 +198,17 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 USE_I18N = True
 STATIC_URL = "/static/"
-STATIC_ROOT = Path(env.text("STATIC_ROOT", str(BASE_DIR / "staticfiles"), "collected static files"))
+STATIC_ROOT = env.text("STATIC_ROOT", "", "collectstatic's folder; empty: served in place")
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
-        if env.flag("COLLECTED_STATIC", False, "serve the files that collectstatic gathered")
+        if STATIC_ROOT
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
 }
-WHITENOISE_USE_FINDERS = True
+WHITENOISE_USE_FINDERS = not STATIC_ROOT
 WHITENOISE_AUTOREFRESH = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
 

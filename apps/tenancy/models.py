@@ -75,6 +75,8 @@ class Member(TimeStamped):
     tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="members")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
     role = models.PositiveSmallIntegerField(choices=Role, default=Role.VIEWER)
+    # Given by a group of the login provider, and taken back when the group is gone.
+    from_login = models.BooleanField(default=False, editable=False)
 
     class Meta:
         ordering = ["tenant", "user"]
