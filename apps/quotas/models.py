@@ -1,0 +1,58 @@
+"""What a tenant has in a cluster: a namespace, and a number of devices of each class."""
+
+from django.db import models
+from django.db.models import F, Q
+
+from apps.catalog.models import Applied, DeviceClass
+from apps.common.models import TimeStamped
+from apps.inventory.models import Cluster
+from apps.tenancy.models import Tenant, dns_label
+
+
+class TenantNamespace(Applied):
+    """A tenant's namespace in one cluster, with its account, rights and ResourceQuota."""
+
+    tenant = models.ForeignKey(Tenant, models.PROTECT, related_name="namespaces")
+    cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="tenant_namespaces")
+    namespace = models.CharField(max_length=63, validators=[dns_label])
+    # A namespace that was there before: it is labelled, and outlives the tenant's leaving.
+    adopted = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["tenant", "cluster"]
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "cluster"], name="one_namespace_per_cluster"),
+            models.UniqueConstraint(
+                fields=["cluster", "namespace"], name="namespace_of_one_tenant"
+            ),
+            models.CheckConstraint(
+                condition=Q(observed_generation__lte=F("generation")),
+                name="namespace_observed_not_ahead",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.namespace} in {self.cluster}"
+
+
+class Quota(TimeStamped):
+    """Devices of a class that a tenant may hold in a cluster, on whichever allocation path.
+
+    No row means none: a quota is an allow-list.
+    """
+
+    tenant = models.ForeignKey(Tenant, models.PROTECT, related_name="quotas")
+    cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="quotas")
+    device_class = models.ForeignKey(DeviceClass, models.PROTECT, related_name="quotas")
+    limit = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["tenant", "cluster", "device_class"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "cluster", "device_class"], name="quota_once_per_class"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.device_class} for {self.tenant} in {self.cluster}"
