@@ -35,6 +35,7 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     account: Account | None = None
+    keep_open: tuple[int, ...] = ()
     stop_signal: signal.Signals = signal.SIGTERM
     #: Sent by the kernel when the thread that started the process ends.
     orphan_signal: signal.Signals = signal.SIGKILL
@@ -67,6 +68,7 @@ def spawn(
         group=account.gid if account else None,
         extra_groups=() if account else None,
         start_new_session=True,
+        pass_fds=command.keep_open,
         preexec_fn=_dying_with(os.getpid(), command.orphan_signal),
     )
 
@@ -83,6 +85,12 @@ def _dying_with(parent: int, orphan_signal: signal.Signals) -> Callable[[], None
             os._exit(1)
 
     return set_death_signal
+
+
+def die_with_parent(orphan_signal: signal.Signals) -> None:
+    """Have the kernel send us `orphan_signal` when our own parent ends, where it can."""
+    if LIBC is not None:
+        LIBC.prctl(PR_SET_PDEATHSIG, int(orphan_signal), 0, 0, 0)
 
 
 def stop(

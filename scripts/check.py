@@ -14,12 +14,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
-OURS = [
-    name
-    for name in ("apps", "bench", "domain", "embedded", "kube", "manage.py", "portal", "scripts")
-    + ("simulator", "tests", "workers")
-    if (ROOT / name).exists()
+FOLDERS = [
+    "apps",
+    "bench",
+    "domain",
+    "embedded",
+    "kube",
+    "manage.py",
+    "portal",
+    "scripts",
+    "simulator",
+    "tests",
+    "workers",
 ]
+OURS = [name for name in FOLDERS if (ROOT / name).exists()]
 #: Values with which settings load; nothing connects.
 PRODUCTION = {
     "CLAIMYARD_SECRET_KEY": "only-for-checking-0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGH",

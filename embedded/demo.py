@@ -1,0 +1,277 @@
+"""`make demo`: the whole portal on one machine, with everything it needs."""
+
+import argparse
+import contextlib
+import fcntl
+import http.client
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from embedded import postgres, valkey
+from embedded.processes import Command, ProcessFailedError, die_with_parent, free_port
+from embedded.state import State
+from embedded.supervisor import BOLD, RED, Log, Service, Stopped, Supervisor
+
+ROOT = Path(__file__).resolve().parents[1]
+STATE = ROOT / "var" / "demo"
+APP_ROLE = "claimyard_app"
+WEB_PORT = 8000
+#: Ended first to last: nobody loses its database before it has put its work away.
+STOP_ORDER = [
+    ["web", "beat", "worker", "watch", "placement"],
+    ["fleet", "cluster", "kubernetes"],
+    ["valkey"],
+    ["postgres"],
+]
+LOGINS = (("platform admin", "admin"), ("approver", "approver"), ("tenant editor", "editor"))
+PREPARE = f"""
+import django
+django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+call_command("grant_app_role", "{APP_ROLE}")
+"""
+
+
+class Demo:
+    """Starts the parts in the order in which they need each other."""
+
+    def __init__(self, supervisor: Supervisor, state: State, *, kubernetes: bool) -> None:
+        self.supervisor = supervisor
+        self.state = state
+        self.kubernetes = kubernetes
+        self.environment: dict[str, str] = {}
+
+    def start(self, listener: socket.socket) -> Path:
+        """Start everything behind `listener`; returns the cluster's kubeconfig."""
+        url = address_of(listener)
+        self.environment |= self.state.portal_environment(url)
+        kubeconfig, cluster = self._start_cluster()
+        self._start_databases()
+        self._start_portal(listener)
+        self._await_cluster(kubeconfig, cluster)
+        self._fill(kubeconfig)
+        self.supervisor.wait(lambda: answers(url), "the login page", 120)
+        return kubeconfig
+
+    def _start_databases(self) -> None:
+        database = postgres.prepare(self.state.folder / "postgres")
+        server = self.supervisor.start(database.command).process
+        broker = valkey.prepare(self.state.folder / "valkey")
+        self.supervisor.start(broker.command)
+        assert server
+        postgres.wait_ready(database, server)
+        password = self.state.secret("app_role_password")
+        self._make_app_role(database.url, password)
+        self.environment["CLAIMYARD_REDIS_URL"] = broker.url
+        self.environment["CLAIMYARD_DATABASE_URL"] = (
+            f"postgresql://{APP_ROLE}:{password}@127.0.0.1:{database.port}/{postgres.DATABASE}"
+        )
+        owner = {**self.environment, "CLAIMYARD_DATABASE_URL": database.url}
+        self.supervisor.run(python("migrate", "-c", PREPARE, environment=owner))
+
+    def _make_app_role(self, url: str, password: str) -> None:
+        """The app's own role, which can change neither tables nor the audit log."""
+        with psycopg.connect(url, autocommit=True) as connection:
+            known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [APP_ROLE])
+            verb = sql.SQL("ALTER" if known.fetchone() else "CREATE")
+            connection.execute(
+                sql.SQL("{} ROLE {} LOGIN PASSWORD {}").format(
+                    verb, sql.Identifier(APP_ROLE), sql.Literal(password)
+                )
+            )
+
+    def _start_cluster(self) -> tuple[Path, Service]:
+        if self.kubernetes:
+            return self._start_kubernetes()
+        folder = self.state.folder / "cluster"
+        # The port is part of the address under which the portal knows the cluster.
+        port = self.state.port("cluster_port", free_port)
+        arguments = ("serve", f"--dir={folder}", f"--port={port}", "--scenario=demo")
+        command = python("cluster", "-m", "simulator", *arguments)
+        return folder / "kubeconfig", self.supervisor.start(command)
+
+    def _start_kubernetes(self) -> tuple[Path, Service]:
+        from embedded import controlplane
+
+        folder = self.state.short_path("kubernetes")
+        port = self.state.port("kubernetes_port", free_port)
+        flags = (f"-port={port}", f"-pod-proxy={folder.with_name('pods.sock')}")
+        return folder / "kubeconfig", self.supervisor.start(controlplane.command(folder, *flags))
+
+    def _await_cluster(self, kubeconfig: Path, cluster: Service) -> None:
+        def ready() -> bool:
+            return any(line.startswith("ready ") for line in cluster.last_lines)
+
+        self.supervisor.wait(ready, "the cluster", 120)
+        if self.kubernetes:
+            proxy = kubeconfig.parent.with_name("pods.sock")
+            arguments = (f"--kubeconfig={kubeconfig}", f"--pod-proxy={proxy}", "--scenario=demo")
+            self.supervisor.start(python("fleet", "-m", "simulator", "fleet", *arguments))
+
+    def _start_portal(self, listener: socket.socket) -> None:
+        environment = self.environment
+        web = ("gunicorn", "portal.wsgi", f"--bind=fd://{listener.fileno()}", "--workers=1")
+        web_more = ("--worker-class=gthread", "--threads=8", "--no-control-socket")
+        celery = ("celery", "-A", "portal", "--quiet")
+        worker = ("worker", "--concurrency=2", "--without-mingle", "--without-gossip")
+        for name, *arguments in (
+            ("web", *web, *web_more, "--log-level=warning"),
+            ("worker", *celery, *worker, "--loglevel=WARNING"),
+            ("beat", *celery, "beat", "--loglevel=WARNING", "--pidfile="),
+            ("watch", "workers.watch"),
+            ("placement", "workers.placement"),
+        ):
+            self.supervisor.start(
+                python(name, "-m", *arguments, environment=environment, keep_open=listener)
+            )
+
+    def _fill(self, kubeconfig: Path) -> None:
+        password = {"CLAIMYARD_DEMO_PASSWORD": self.state.secret("password")}
+        arguments = ("manage.py", "fill_demo", f"--kubeconfig={kubeconfig}")
+        self.supervisor.run(python("fill", *arguments, environment=self.environment | password))
+
+
+def python(
+    name: str,
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    keep_open: socket.socket | None = None,
+) -> Command:
+    return Command(
+        name,
+        (sys.executable, *arguments),
+        {"PYTHONUNBUFFERED": "1", "DJANGO_SETTINGS_MODULE": "portal.settings"}
+        | dict(environment or {}),
+        folder=ROOT,
+        keep_open=(keep_open.fileno(),) if keep_open and name == "web" else (),
+    )
+
+
+def address_of(listener: socket.socket) -> str:
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def listen(wanted: int) -> socket.socket:
+    """The web server's socket, on the first free port from `wanted` on.
+
+    It is ours, so that no other demo takes the port in between, and so that a web server which is
+    started again loses no connection.
+    """
+    for port in range(wanted, wanted + 100):
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+            listener.listen(128)
+        except OSError:
+            listener.close()
+            continue
+        return listener
+    raise ProcessFailedError(f"no free port among {wanted} to {wanted + 99}")
+
+
+def answers(url: str) -> bool:
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=2)
+    try:
+        connection.request("GET", "/login/")
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+@contextlib.contextmanager
+def only_one(folder: Path) -> Iterator[None]:
+    """Refuse a second demo on the same data."""
+    with (folder / "lock").open("a+", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            raise ProcessFailedError(
+                f"a demo of this checkout is running already (process {lock.read().strip()})"
+            ) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+def reset(folder: Path) -> None:
+    if folder.exists():
+        with only_one(folder):
+            postgres.forget(folder / "postgres")
+            shutil.rmtree(folder)
+    print("The demo's data are gone.")
+
+
+def greet(log: Log, url: str, password: str, kubeconfig: Path, seconds: float) -> None:
+    log.say()
+    log.say(f"  Claimyard is ready after {seconds:.0f} s: {url}/", BOLD)
+    log.say()
+    for role, name in LOGINS:
+        log.say(f"    {role:<15} {name:<9} {password}")
+    log.say()
+    log.say(f"  The cluster: .venv/bin/kubectl --kubeconfig={kubeconfig} get nodes")
+    log.say("  Ctrl-C ends all of it. The data stay; `make demo-reset` forgets them.")
+    log.say()
+
+
+def run(folder: Path, port: int, *, kubernetes: bool) -> None:
+    began = time.monotonic()
+    state = State(folder)
+    with only_one(folder), state.short_paths(), contextlib.closing(listen(port)) as listener:
+        log = Log(sys.stdout, folder / "demo.log")
+        supervisor = Supervisor(log)
+        with contextlib.closing(log), supervisor.signals():
+            try:
+                kubeconfig = Demo(supervisor, state, kubernetes=kubernetes).start(listener)
+                seconds = time.monotonic() - began
+                greet(log, address_of(listener), state.secret("password"), kubeconfig, seconds)
+                while not supervisor.stopping:
+                    supervisor.watch()
+            except Stopped:
+                pass
+            except ProcessFailedError as error:
+                log.say(str(error), RED)
+                raise SystemExit(1) from None
+            finally:
+                log.say("stopping")
+                supervisor.stop_all(STOP_ORDER)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
+    parser.add_argument("--cluster", choices=("simulator", "kubernetes"), default="simulator")
+    parser.add_argument("--port", type=int, default=WEB_PORT, help="the first port to try")
+    parser.add_argument("--state", type=Path, default=STATE, help="where the data live")
+    parser.add_argument("--reset", action="store_true", help="forget the data")
+    parser.add_argument("--die-with-parent", action="store_true", help="end when `make` ends")
+    arguments = parser.parse_args()
+    if arguments.die_with_parent:
+        die_with_parent(signal.SIGTERM)
+    kept = {"CLAIMYARD_LOG_LEVEL"}
+    for name in [one for one in os.environ if one.startswith("CLAIMYARD_") and one not in kept]:
+        del os.environ[name]  # a demo does not touch anybody's real database
+    try:
+        if arguments.reset:
+            reset(arguments.state)
+        else:
+            run(arguments.state, arguments.port, kubernetes=arguments.cluster == "kubernetes")
+    except ProcessFailedError as error:
+        raise SystemExit(str(error)) from None
+
+
+if __name__ == "__main__":
+    main()
