@@ -1,0 +1,47 @@
+"""Small readers shared by the parsers."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from sys import intern
+from typing import Any
+
+from domain import quantity
+from kube.client import Json
+
+
+class Malformed(ValueError):
+    """An object that is not what its kind says; the message names the object and the field."""
+
+
+def identity(raw: Json) -> tuple[str, str, str]:
+    """uid, namespace, name."""
+    metadata = raw["metadata"]
+    uid = str(metadata.get("uid") or "")
+    if not uid:
+        raise Malformed("it has no uid")
+    return uid, intern(str(metadata.get("namespace") or "")), str(metadata["name"])
+
+
+def texts(raw: Any) -> dict[str, str]:
+    """A map of strings such as labels; anything else in it is left out."""
+    if not isinstance(raw, dict):
+        return {}
+    return {str(key): value for key, value in raw.items() if isinstance(value, str)}
+
+
+@lru_cache(maxsize=8192)
+def whole(text: str) -> int:
+    """A quantity as a whole number, rounded up; Malformed if it is none."""
+    try:
+        return quantity.whole(text)
+    except quantity.BadQuantity as error:
+        raise Malformed(str(error)[:200]) from None
+
+
+@lru_cache(maxsize=4096)
+def mebibytes(text: str) -> int:
+    try:
+        return quantity.mebibytes(text)
+    except quantity.BadQuantity as error:
+        raise Malformed(str(error)[:200]) from None
