@@ -3,6 +3,7 @@
 There is one set of settings: what runs in production runs in `make demo` and in the tests.
 """
 
+from datetime import timedelta
 from pathlib import Path
 
 import structlog
@@ -75,6 +76,7 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "django_htmx",
     "django_filters",
+    "axes",
     "allauth",
     "allauth.account",
     "allauth.socialaccount",
@@ -106,6 +108,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 TEMPLATES = [
     {
@@ -144,12 +147,20 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "tenancy.User"
 AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
     "allauth.account.auth_backends.AuthenticationBackend",
 ]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
+# Guessing is slowed down per name and address, so that nobody can lock somebody else out.
+AXES_FAILURE_LIMIT = env.number("LOGIN_FAILURES", 10, "wrong passwords before a wait", least=1)
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
+AXES_RESET_ON_SUCCESS = True
+AXES_VERBOSE = False
 OIDC_ISSUER = env.text(
     "OIDC_ISSUER", "", "address of the OpenID provider; empty: local logins only"
 )
@@ -290,7 +301,9 @@ LOGGING = {
             "foreign_pre_chain": _SHARED_PROCESSORS,
             "processor": structlog.processors.JSONRenderer()
             if LOG_JSON
-            else structlog.dev.ConsoleRenderer(colors=False),
+            else structlog.dev.ConsoleRenderer(
+                colors=False, exception_formatter=structlog.dev.plain_traceback
+            ),
         }
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "event"}},
