@@ -1,0 +1,1 @@
+"""A simulated Kubernetes cluster: an API server, and a fleet that behaves as one of its clients."""

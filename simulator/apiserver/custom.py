@@ -1,0 +1,149 @@
+"""CustomResourceDefinitions: a created one makes its kinds served."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from simulator.apiserver.kinds import CUSTOM_RESOURCES, Kind, Kinds
+from simulator.apiserver.problems import Cause, invalid, required
+from simulator.apiserver.schema import Type, built_in, of_custom_resource
+from simulator.apiserver.store import Store
+
+
+class CustomKinds:
+    """Keeps `kinds` in step with the stored definitions."""
+
+    def __init__(self, store: Store, kinds: Kinds) -> None:
+        self._store = store
+        self._kinds = kinds
+        self._types: dict[tuple[str, str, str], Type] = {}
+        self._schemas: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self._columns: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+        definition = self._definition = kinds.find(*CUSTOM_RESOURCES)
+        if definition is not None:
+            for entry in store.shelf(definition).entries.values():
+                self._serve(entry.parsed())
+
+    def type_of(self, kind: Kind) -> Type:
+        if not kind.custom:
+            return built_in(kind.schema)
+        return self._types[(kind.group, kind.version, kind.plural)]
+
+    def columns_of(self, kind: Kind) -> list[dict[str, Any]]:
+        return self._columns.get((kind.group, kind.version, kind.plural), [])
+
+    def schema_of(self, kind: Kind) -> dict[str, Any] | None:
+        return self._schemas.get((kind.group, kind.version, kind.plural))
+
+    def check(self, kind: Kind, item: dict[str, Any]) -> None:
+        """Complete a definition, or check a custom resource. Raises Refused (422)."""
+        if kind is self._definition:
+            _complete(kind, item)
+        elif kind.custom:
+            causes = list(_missing(item, self.type_of(kind), ""))
+            if causes:
+                raise invalid(kind, item["metadata"].get("name", ""), causes)
+
+    def changed(self, kind: Kind, item: dict[str, Any]) -> None:
+        if kind is self._definition:
+            self._serve(item)
+
+    def gone(self, kind: Kind, item: dict[str, Any]) -> None:
+        """A definition went: its objects go with it, and its kinds are no longer served."""
+        if kind is not self._definition:
+            return
+        spec = item["spec"]
+        for served in self._kinds.remove(spec["group"], spec["names"]["plural"]):
+            for entry in list(self._store.shelf(served).entries.values()):
+                self._store.remove(served, entry.parsed())
+            self._store.drop_resource(served)
+
+    def _serve(self, definition: dict[str, Any]) -> None:
+        spec = definition["spec"]
+        names = spec["names"]
+        self._kinds.remove(spec["group"], names["plural"])
+        for version in spec["versions"]:
+            if not version.get("served"):
+                continue
+            subresources = version.get("subresources") or {}
+            kind = Kind(
+                spec["group"],
+                version["name"],
+                names["kind"],
+                names["plural"],
+                namespaced=spec["scope"] == "Namespaced",
+                singular=names.get("singular", names["kind"].lower()),
+                short=tuple(names.get("shortNames", ())),
+                categories=tuple(names.get("categories", ())),
+                status="status" in subresources,
+                scale="scale" in subresources,
+                selectable=tuple(
+                    field["jsonPath"].lstrip(".") for field in version.get("selectableFields", ())
+                ),
+                custom=True,
+            )
+            key = kind.group, kind.version, kind.plural
+            self._kinds.add(kind)
+            schema = (version.get("schema") or {}).get("openAPIV3Schema")
+            self._types[key] = of_custom_resource(schema)
+            self._schemas[key] = schema or {}
+            self._columns[key] = version.get("additionalPrinterColumns", [])
+
+
+def _complete(kind: Kind, item: dict[str, Any]) -> None:
+    spec = item["spec"]
+    names = spec["names"]
+    expected = f"{names['plural']}.{spec['group']}"
+    if item["metadata"].get("name") != expected:
+        raise invalid(
+            kind,
+            item["metadata"].get("name", ""),
+            [
+                Cause(
+                    "metadata.name",
+                    "FieldValueInvalid",
+                    f'Invalid value: "{item["metadata"].get("name", "")}": must be '
+                    f'spec.names.plural+"."+spec.group',
+                )
+            ],
+        )
+    names.setdefault("singular", names["kind"].lower())
+    names.setdefault("listKind", f"{names['kind']}List")
+    spec.setdefault("conversion", {"strategy": "None"})
+    status = item.setdefault("status", {})
+    status["acceptedNames"] = names
+    status["storedVersions"] = [v["name"] for v in spec["versions"] if v.get("storage")]
+    moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    status.setdefault(
+        "conditions",
+        [
+            {
+                "type": "NamesAccepted",
+                "status": "True",
+                "lastTransitionTime": moment,
+                "reason": "NoConflicts",
+                "message": "no conflicts found",
+            },
+            {
+                "type": "Established",
+                "status": "True",
+                "lastTransitionTime": moment,
+                "reason": "InitialNamesAccepted",
+                "message": "the initial names have been accepted",
+            },
+        ],
+    )
+
+
+def _missing(value: Any, kind: Type, path: str) -> list[Cause]:
+    causes: list[Cause] = []
+    if isinstance(value, dict):
+        for name in kind.required:
+            if name not in value:
+                causes.append(required(f"{path}.{name}".lstrip(".")))
+        for name, below in value.items():
+            if name != "metadata" or path:
+                causes += _missing(below, kind.child(name), f"{path}.{name}")
+    elif isinstance(value, list) and kind.element is not None:
+        for place, item in enumerate(value):
+            causes += _missing(item, kind.element, f"{path}[{place}]")
+    return causes

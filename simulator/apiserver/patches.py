@@ -1,0 +1,183 @@
+"""JSON merge patch (RFC 7386), JSON patch (RFC 6902) and Kubernetes' strategic merge patch."""
+
+import copy
+from typing import Any
+
+from simulator.apiserver.problems import Refused, bad_request
+from simulator.apiserver.schema import ANY, Type
+
+MERGE = "application/merge-patch+json"
+JSON = "application/json-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+APPLY_CBOR = "application/apply-patch+cbor"
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merge_patch(result.get(key), value)
+    return result
+
+
+def json_patch(target: Any, operations: Any) -> Any:
+    """The patched copy. Raises Refused (422) for a path that is not there or a failed test."""
+    if not isinstance(operations, list):
+        raise bad_request("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+    document = copy.deepcopy(target)
+    for operation in operations:
+        document = _step(document, operation)
+    return document
+
+
+def _step(document: Any, operation: dict[str, Any]) -> Any:
+    name = operation.get("op")
+    path = _pointer(operation.get("path", ""))
+    if name in ("move", "copy"):
+        value = copy.deepcopy(_found(document, _pointer(operation.get("from", "")), name))
+        if name == "move":
+            document = _removed(document, _pointer(operation["from"]), name)
+        return _added(document, path, value)
+    if name == "add":
+        return _added(document, path, operation.get("value"))
+    if name == "remove":
+        return _removed(document, path, name)
+    if name == "replace":
+        _found(document, path, name)
+        return _replaced(document, path, operation.get("value"))
+    if name == "test":
+        return _tested(document, path, operation)
+    raise bad_request(f"Unexpected kind: {name}")
+
+
+def _pointer(text: str) -> list[str]:
+    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
+
+
+def _unprocessable(message: str) -> Refused:
+    return Refused(
+        422,
+        f"the server rejected our request due to an error in our request ({message})",
+        details={},
+    )
+
+
+def _found(document: Any, path: list[str], name: str) -> Any:
+    node = document
+    for part in path:
+        try:
+            node = node[int(part)] if isinstance(node, list) else node[part]
+        except (KeyError, IndexError, ValueError, TypeError):
+            raise _unprocessable(f"{name} operation does not apply: /{'/'.join(path)}") from None
+    return node
+
+
+def _added(document: Any, path: list[str], value: Any) -> Any:
+    if not path:
+        return value
+    parent = _found(document, path[:-1], "add")
+    last = path[-1]
+    if isinstance(parent, list):
+        parent.insert(len(parent) if last == "-" else _index(parent, last, "add"), value)
+    elif isinstance(parent, dict):
+        parent[last] = value
+    else:
+        raise _unprocessable(f"add operation does not apply: /{'/'.join(path)}")
+    return document
+
+
+def _index(parent: list[Any], text: str, name: str) -> int:
+    if not text.isdigit() or int(text) > len(parent):
+        raise _unprocessable(f"{name} operation does not apply: index {text} is out of bounds")
+    return int(text)
+
+
+def _removed(document: Any, path: list[str], name: str) -> Any:
+    _found(document, path, name)
+    parent = _found(document, path[:-1], name)
+    del parent[int(path[-1]) if isinstance(parent, list) else path[-1]]
+    return document
+
+
+def _replaced(document: Any, path: list[str], value: Any) -> Any:
+    if not path:
+        return value
+    parent = _found(document, path[:-1], "replace")
+    parent[int(path[-1]) if isinstance(parent, list) else path[-1]] = value
+    return document
+
+
+def _tested(document: Any, path: list[str], operation: dict[str, Any]) -> Any:
+    try:
+        same = _found(document, path, "test") == operation.get("value")
+    except Refused:
+        same = operation.get("value") is None
+    if not same:
+        raise _unprocessable(f"testing value /{'/'.join(path)} failed: test failed")
+    return document
+
+
+def strategic_merge(target: Any, patch: Any, kind: Type) -> Any:
+    """Lists with a merge key merge by it; `$patch`, `$retainKeys` and deletion lists are obeyed."""
+    if not isinstance(patch, dict):
+        return patch
+    directive = patch.get("$patch")
+    if directive == "replace":
+        return {key: value for key, value in patch.items() if key != "$patch"}
+    if directive == "delete":
+        return {}
+    result = dict(target) if isinstance(target, dict) else {}
+    if retained := patch.get("$retainKeys"):
+        result = {key: value for key, value in result.items() if key in retained}
+    for key, value in patch.items():
+        if key.startswith("$"):
+            _list_directive(result, key, value)
+        elif value is None:
+            result.pop(key, None)
+        else:
+            result[key] = _strategic_value(result.get(key), value, kind.child(key))
+    return result
+
+
+def _list_directive(result: dict[str, Any], key: str, value: Any) -> None:
+    directive, _, name = key.partition("/")
+    if directive == "$deleteFromPrimitiveList" and isinstance(result.get(name), list):
+        result[name] = [item for item in result[name] if item not in value]
+
+
+def _strategic_value(old: Any, new: Any, kind: Type) -> Any:
+    if isinstance(new, dict):
+        return strategic_merge(old, new, kind)
+    if not isinstance(new, list) or not kind.strategic or not isinstance(old, list):
+        return _plain_list(new)
+    if not kind.merge_key:
+        return old + [item for item in new if item not in old]
+    return _merged_items(old, new, kind)
+
+
+def _plain_list(value: Any) -> Any:
+    if isinstance(value, list):
+        return [item for item in value if not (isinstance(item, dict) and "$patch" in item)]
+    return value
+
+
+def _merged_items(old: list[Any], new: list[Any], kind: Type) -> list[Any]:
+    if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in new):
+        return _plain_list(new)
+    key = kind.merge_key
+    result = list(old)
+    for item in new:
+        place = next((n for n, have in enumerate(result) if have.get(key) == item.get(key)), None)
+        if item.get("$patch") == "delete":
+            if place is not None:
+                del result[place]
+        elif place is None:
+            result.append(item)
+        else:
+            result[place] = strategic_merge(result[place], item, kind.element or ANY)
+    return result

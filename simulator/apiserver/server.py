@@ -1,0 +1,150 @@
+"""The server: TLS, one event loop, one directory."""
+
+import asyncio
+import contextlib
+import ssl
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiohttp import web
+
+from simulator.apiserver.api import Api, WriteOptions
+from simulator.apiserver.backends import PodBackend
+from simulator.apiserver.credentials import Credentials
+from simulator.apiserver.faults import Faults
+from simulator.apiserver.kinds import Kinds
+from simulator.apiserver.lists import Lister
+from simulator.apiserver.requests import Requests, kind_of
+from simulator.apiserver.store import Store
+from simulator.apiserver.subresources import Subresources
+
+LARGEST_BODY = 3 << 20
+NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+TAINT_RULES = frozenset({"devicetaintrules.resource.k8s.io"})
+SHUTDOWN_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`minor` is the emulated minor version of Kubernetes; `history` counts changes of each kind."""
+
+    port: int = 0
+    history: int = 4096
+    compact_bytes: int = 64 << 20
+    minor: int = 37
+
+
+class Server:
+    """A simulated API server. `async with` it; the directory keeps everything."""
+
+    def __init__(self, directory: Path | str, options: Options | None = None) -> None:
+        self.directory = Path(directory)
+        self.options = options or Options()
+        self.credentials = Credentials(self.directory / "pki")
+        self.faults = Faults()
+        self.store = Store(
+            self.directory / "objects",
+            history=self.options.history,
+            compact_bytes=self.options.compact_bytes,
+        )
+        withheld = TAINT_RULES if self.options.minor < 37 else frozenset()
+        self.api = Api(self.store, Kinds(withheld))
+        self.lister = Lister(self.store)
+        self._subresources = Subresources(self.api, self.credentials)
+        self._requests = Requests(
+            self.api,
+            self.lister,
+            self.faults,
+            self.credentials,
+            self._subresources,
+            minor=self.options.minor,
+        )
+        self._runner: web.AppRunner | None = None
+        self.url = ""
+
+    @property
+    def kubeconfig(self) -> str:
+        return str(self.directory / "kubeconfig")
+
+    @property
+    def token(self) -> str:
+        return self.credentials.token
+
+    @property
+    def ca(self) -> str:
+        return self.credentials.ca
+
+    def serve_pods(self, backend: PodBackend) -> None:
+        """Let `backend` answer pod logs and proxies."""
+        self._subresources.pods = backend
+
+    def forget_history(self) -> None:
+        """Let every older resourceVersion and continue token be answered with 410."""
+        self.store.forget_history()
+        self.lister.forget()
+
+    async def __aenter__(self) -> "Server":
+        self._bootstrap()
+        app = web.Application(client_max_size=LARGEST_BODY)
+        app.router.add_route("*", "/{path:.*}", self._requests.respond)
+        self._runner = web.AppRunner(
+            app, handler_cancellation=True, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS
+        )
+        await self._runner.setup()
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(self.credentials.certificate_file, self.credentials.key_file)
+        site = web.TCPSite(
+            self._runner, "127.0.0.1", self.options.port, ssl_context=context, backlog=512
+        )
+        await site.start()
+        port = self._runner.addresses[0][1]
+        self.url = self._requests.url = f"https://127.0.0.1:{port}"
+        Path(self.kubeconfig).write_text(self.credentials.kubeconfig(self.url))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+        self.store.close()
+
+    def _bootstrap(self) -> None:
+        kind = kind_of(self.api, ("", "v1", "namespaces"))
+        options = WriteOptions(manager="kube-apiserver")
+        for name in NAMESPACES:
+            if self.store.get(kind, "", name) is None:
+                self.api.create(kind, "", {"metadata": {"name": name}}, options)
+
+
+@contextlib.contextmanager
+def running(directory: Path | str, options: Options | None = None) -> Iterator[Server]:
+    """A server in a thread of its own; `url`, `kubeconfig`, `token`, `ca` and `faults` are on it."""
+    server = Server(directory, options)
+    loop = asyncio.new_event_loop()
+    started = threading.Event()
+    failure: list[BaseException] = []
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        try:
+            async with server:
+                started.set()
+                await stop.wait()
+        except BaseException as error:
+            failure.append(error)
+            raise
+        finally:
+            started.set()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
+    thread.start()
+    started.wait()
+    if failure:
+        raise failure[0]
+    try:
+        yield server
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()
