@@ -183,7 +183,7 @@ def listen(wanted: int) -> socket.socket:
 def answers(url: str) -> bool:
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=2)
     try:
-        connection.request("GET", "/login/")
+        connection.request("GET", "/healthz")
         return connection.getresponse().status == http.HTTPStatus.OK
     except (OSError, http.client.HTTPException):
         return False

@@ -43,6 +43,9 @@ COMMON = (
     "timezone=UTC",
     "log_timezone=UTC",
     "logging_collector=off",
+    # The notes of every checkpoint are of level LOG, which ranks above ERROR.
+    "log_min_messages=fatal",
+    "log_line_prefix=",
     "unix_socket_permissions=0700",
     "password_encryption=scram-sha-256",
 )

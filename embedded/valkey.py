@@ -55,7 +55,7 @@ def prepare(folder: Path, *, port: int = 0) -> Server:
                 "appendonly no",
                 "maxmemory 128mb",
                 "maxmemory-policy noeviction",
-                "loglevel warning",
+                "loglevel nothing",
                 "",
             )
         )
