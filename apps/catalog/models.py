@@ -1,7 +1,7 @@
 """Device classes and claim patterns, each a line of versions that one person writes and another
 approves."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.core.validators import RegexValidator
@@ -194,6 +194,8 @@ class Applied(TimeStamped, Leased):
 
     generation = models.PositiveIntegerField(default=1)
     observed_generation = models.PositiveIntegerField(default=0, editable=False)
+    # The generation that may take fields back from whoever else has written them.
+    forced_generation = models.PositiveIntegerField(default=0, editable=False)
     conditions = models.JSONField(default=list, blank=True, editable=False)
     proposal = models.TextField(blank=True, editable=False)
     drift = models.JSONField(default=list, blank=True, editable=False)
@@ -205,6 +207,13 @@ class Applied(TimeStamped, Leased):
     @property
     def is_settled(self) -> bool:
         return self.observed_generation == self.generation
+
+    @property
+    def is_forced(self) -> bool:
+        return self.forced_generation == self.generation
+
+    def condition(self, kind: str) -> dict[str, Any] | None:
+        return next((one for one in self.conditions if one["type"] == kind), None)
 
 
 class ClassInCluster(Applied):
