@@ -232,12 +232,12 @@ def missing(
     """Compare what was asked (`to_ask`) with the table. Rights on what the cluster does not serve
     are not missing."""
     there = _resources(served)
-    found = []
-    for right in rights_of(levels):
-        for access in right.accesses():
-            if (access.group, access.resource) in there and not allowed.get(access, False):
-                found.append(Missing(right.feature, right.why, str(access), right.level))
-    return found
+    return [
+        Missing(right.feature, right.why, str(access), right.level)
+        for right in rights_of(levels)
+        for access in right.accesses()
+        if (access.group, access.resource) in there and not allowed.get(access, False)
+    ]
 
 
 def to_ask(levels: Iterable[str]) -> list[Access]:
