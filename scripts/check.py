@@ -71,6 +71,7 @@ def checks() -> list[Check]:
         Check("vendored files as listed", manage("check_vendored"), PRODUCTION),
         Check("OpenAPI description current", (sys.executable, "scripts/openapi.py"), PRODUCTION),
         Check("settings documented", (sys.executable, "scripts/settings.py"), PRODUCTION),
+        Check("cluster rights current", (sys.executable, "scripts/rbac.py")),
         Check("file and function sizes", (sys.executable, "scripts/sizes.py")),
         Check("uv.lock current", uv("lock", "--check", "--quiet", "--offline")),
     ]
@@ -92,6 +93,7 @@ def repairs() -> list[Check]:
         Check("djade: templates formatted", tool("djade", *DJADE, *templates())),
         Check("OpenAPI description", (sys.executable, "scripts/openapi.py", "--fix"), PRODUCTION),
         Check("settings documented", (sys.executable, "scripts/settings.py", "--fix"), PRODUCTION),
+        Check("cluster rights", (sys.executable, "scripts/rbac.py", "--fix")),
     ]
 
 
