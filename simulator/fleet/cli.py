@@ -1,0 +1,95 @@
+"""`python -m simulator fleet`: the command line of the fleet."""
+
+import argparse
+import asyncio
+import contextlib
+import ctypes
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+from simulator.fleet.run import run
+from simulator.fleet.scenario import load, names
+from simulator.fleet.settings import BadScenario
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--kubeconfig", required=True, type=Path, help="the cluster to join")
+    add_scenario_arguments(parser)
+    parser.add_argument(
+        "--nodes-only", action="store_true", help="the cluster has controllers and a scheduler"
+    )
+    parser.add_argument(
+        "--egress", type=Path, help="unix socket on which the API server reaches pods"
+    )
+    parser.add_argument(
+        "--die-with-parent", action="store_true", help="end when the starting process ends"
+    )
+
+
+def add_scenario_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--scenario", default="demo", help=f"{', '.join(names())}, or the path of a .yaml file"
+    )
+    parser.add_argument("--seed", type=int, help="instead of the scenario's")
+    parser.add_argument(
+        "--speed", type=float, help="how many times faster pulls, loads and waits go by"
+    )
+
+
+def command(
+    kubeconfig: Path | str,
+    *,
+    scenario: str,
+    seed: int | None = None,
+    speed: float | None = None,
+    nodes_only: bool = False,
+    egress: Path | str | None = None,
+) -> list[str]:
+    """The argv of a fleet process that ends with the process that starts it."""
+    words = [sys.executable, "-m", "simulator", "fleet", "--die-with-parent"]
+    words += ["--kubeconfig", str(kubeconfig), "--scenario", scenario]
+    words += ["--seed", str(seed)] if seed is not None else []
+    words += ["--speed", str(speed)] if speed is not None else []
+    words += ["--egress", str(egress)] if egress else []
+    return words + (["--nodes-only"] if nodes_only else [])
+
+
+def main(args: argparse.Namespace) -> int:
+    """0 after a clean stop, 2 for a scenario or a kubeconfig that cannot be used."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s fleet %(message)s")
+    if args.die_with_parent:
+        _die_with_parent()
+    try:
+        scenario = load(args.scenario, seed=args.seed, speed=args.speed)
+        if not args.kubeconfig.is_file():
+            raise BadScenario(f"there is no kubeconfig {args.kubeconfig}")
+    except BadScenario as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201 - it is a command line
+        return 2
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(
+            _until_signal(
+                run(args.kubeconfig, scenario, nodes_only=args.nodes_only, egress=args.egress)
+            )
+        )
+    return 0
+
+
+async def _until_signal(work: object) -> None:
+    task = asyncio.ensure_future(work)  # type: ignore[call-overload]
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+def _die_with_parent() -> None:
+    """SIGTERM when the parent ends, also by SIGKILL; where prctl is missing nothing happens."""
+    parent = os.getppid()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,149 @@
+"""Puts a fleet together and runs it until it is cancelled."""
+
+import asyncio
+import contextlib
+import logging
+from pathlib import Path
+from typing import Any
+
+from simulator.fleet.api import CLAIMS, NODES, PODS, SERVICES, SLICES, Api, ApiError
+from simulator.fleet.cache import Cluster
+from simulator.fleet.callers import Callers
+from simulator.fleet.clock import Clock
+from simulator.fleet.events import Recorder
+from simulator.fleet.faults import Faults
+from simulator.fleet.gateway import KUBELET_PORT, Egress, Gateway, Pods
+from simulator.fleet.install import install
+from simulator.fleet.kubelet import Kubelet
+from simulator.fleet.machine import Machine
+from simulator.fleet.scenario import Scenario
+
+type Json = dict[str, Any]
+
+log = logging.getLogger("fleet")
+
+
+class Fleet:
+    """All nodes of a scenario on one cluster.
+
+    `nodes_only`: no controllers and no scheduler, since the cluster has its own.
+    `egress`: where to listen for the API server's CONNECT requests.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        scenario: Scenario,
+        *,
+        nodes_only: bool = False,
+        egress: Path | None = None,
+    ) -> None:
+        self.api = api
+        self.scenario = scenario
+        self.clock = Clock(scenario.speed)
+        self.cluster = Cluster(api)
+        self.recorder = Recorder(api)
+        self.kubelets: dict[str, Kubelet] = {}
+        self._nodes_only = nodes_only
+        self._pods = self.cluster.store(PODS)
+        self._egress_path = egress
+        self.ready = asyncio.Event()
+
+    async def run(self) -> None:
+        """Raises nothing but cancellation; an API server that is away is waited for."""
+        gateway = Gateway()
+        await gateway.start()
+        self._build(gateway.url)
+        pods = Pods(self.kubelets.values())
+        gateway.serve(pods)
+        egress = Egress(pods, self._egress_path) if self._egress_path else None
+        if egress:
+            await egress.start()
+        self._pods.listen(self._dispatch)
+        callers = Callers(
+            self.scenario.seed, self.scenario.traffic, self.cluster.store(SERVICES), pods
+        )
+        faults = Faults(self.api, self.scenario.faults, self.kubelets, self.resync)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._install())
+                for part in self._controllers():
+                    group.create_task(part.run())
+                group.create_task(self.cluster.run())
+                group.create_task(self.recorder.run())
+                await self.cluster.synced()
+                for kubelet in self.kubelets.values():
+                    group.create_task(kubelet.run())
+                group.create_task(callers.run())
+                group.create_task(faults.run())
+                self.ready.set()
+        finally:
+            await gateway.stop()
+            if egress:
+                await egress.stop()
+
+    def _build(self, url: str) -> None:
+        stores = (
+            self.cluster.store(NODES),
+            self.cluster.store(CLAIMS),
+            self.cluster.store(SLICES),
+        )
+        port = KUBELET_PORT
+        for number, spec in enumerate(self.scenario.nodes):
+            self.kubelets[spec.name] = Kubelet(
+                self.cluster,
+                self.recorder,
+                self.clock,
+                Machine(self.scenario.seed, spec, number),
+                stores=stores,
+                seed=self.scenario.seed,
+                version=self.scenario.kubernetes,
+                gateway=url,
+                kubelet_port=port,
+            )
+
+    def _controllers(self) -> list[Any]:
+        return []
+
+    async def _install(self) -> None:
+        pause = 0.2
+        while True:
+            try:
+                await install(self.api, self.scenario)
+            except ApiError as error:
+                log.warning("installing: %s", error)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 5.0)
+            else:
+                return
+
+    def _dispatch(self, before: Json | None, after: Json | None) -> None:
+        pod = after or before
+        assert pod
+        kubelet = self.kubelets.get(pod["spec"].get("nodeName", ""))
+        if kubelet is None:
+            return
+        if after is None:
+            kubelet.gone(pod)
+        else:
+            if before and before["metadata"]["uid"] != after["metadata"]["uid"]:
+                kubelet.gone(before)
+            kubelet.saw(after)
+
+    def resync(self, node: str) -> None:
+        """A node is back: it looks at all its pods again."""
+        kubelet = self.kubelets[node]
+        for pod in self._pods:
+            if pod["spec"].get("nodeName") == node:
+                kubelet.saw(pod)
+        for uid in set(kubelet.workers) - {pod["metadata"]["uid"] for pod in self._pods}:
+            kubelet.workers.pop(uid).forget()
+        kubelet.poke()
+
+
+async def run(
+    kubeconfig: Path, scenario: Scenario, *, nodes_only: bool = False, egress: Path | None = None
+) -> None:
+    async with Api(kubeconfig) as api:
+        with contextlib.suppress(asyncio.CancelledError):
+            await Fleet(api, scenario, nodes_only=nodes_only, egress=egress).run()
