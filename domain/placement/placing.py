@@ -1,0 +1,80 @@
+"""Claims onto nodes: on the first that fits, on all, or one group after the other."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from domain.placement.asked import read_claim
+from domain.placement.attempt import MOST_STEPS, Attempt, attempt_on
+from domain.placement.claims import Claim
+from domain.placement.decisions import Decision, decide
+from domain.placement.devices import Node
+from domain.placement.faults import Malformed
+from domain.placement.features import DEFAULT, Features, Mode
+from domain.placement.fleet import Fleet
+from domain.placement.sequence import Sequencer
+
+Raw = Mapping[str, Any]
+
+
+def place(
+    fleet: Fleet,
+    claims: Sequence[Any],
+    nodes: Iterable[str] | None = None,
+    mode: Mode = "first",
+    features: Features = DEFAULT,
+    most_steps: int = MOST_STEPS,
+    *,
+    defaults: bool = True,
+) -> tuple[Decision, ...]:
+    """Where these claims could be allocated, and with which devices.
+
+    claims: raw ResourceClaims that are allocated together, like those of one pod; with mode
+    "sequence" a sequence of such groups, each of which goes to the first node that fits and
+    stays there for those that follow. nodes: names in the order in which to try them; None for
+    all by name. defaults: fill in what the API server fills in.
+
+    mode "all": one decision per node. "first": decisions up to the first that fits or that ends
+    the attempt. "sequence": one per group.
+
+    Raises ValueError for a node that the fleet does not have. A claim that cannot be read gives
+    "unknown", since no API server would hold it.
+    """
+    targets = _nodes(fleet, nodes)
+    if mode == "sequence":
+        run = Sequencer(fleet, features, targets, most_steps=most_steps, defaults=defaults)
+        return tuple(run.add(group) for group in claims)
+    try:
+        wanted = [read_claim(raw, defaults=defaults) for raw in claims]
+    except Malformed as problem:
+        return tuple(
+            Decision(node.name, "unknown", reason=f"claim cannot be read: {problem}")
+            for node in (targets if mode == "all" else targets[:1])
+        )
+    return tuple(
+        decisions(
+            attempt_on(fleet, features, fleet.ledger(features), most_steps),
+            wanted,
+            targets,
+            until_found=mode == "first",
+        )
+    )
+
+
+def decisions(
+    attempt: Attempt, claims: Sequence[Claim], nodes: Iterable[Node], *, until_found: bool
+) -> Iterable[Decision]:
+    for node in nodes:
+        decision = decide(attempt, node, claims)
+        yield decision
+        if until_found and decision.ends_attempt:
+            return
+
+
+def _nodes(fleet: Fleet, names: Iterable[str] | None) -> list[Node]:
+    if names is None:
+        return [fleet.nodes[name] for name in sorted(fleet.nodes)]
+    wanted = list(names)
+    missing = [name for name in wanted if name not in fleet.nodes]
+    if missing:
+        raise ValueError(f"the fleet has no node {', '.join(missing)}")
+    return [fleet.nodes[name] for name in wanted]

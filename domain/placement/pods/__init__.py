@@ -1,0 +1,1 @@
+"""Pods on nodes: the default filters of kube-scheduler around the allocator."""

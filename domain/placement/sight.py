@@ -1,0 +1,69 @@
+"""Which devices of a fleet can be seen at all, and from where."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from domain.placement.devices import Device, DeviceID, Node, PoolID
+from domain.placement.faults import Fatal
+from domain.placement.features import Features
+from domain.placement.fleet import Fleet
+from domain.placement.site import Candidate
+
+
+@dataclass(slots=True)
+class Seen:
+    """A device in its pool, with the nodes from which it can be used."""
+
+    candidate: Candidate
+    nodes: list[str] = field(default_factory=list)
+
+    @property
+    def device(self) -> Device:
+        return self.candidate.device
+
+
+@dataclass(slots=True)
+class Sight:
+    """`hidden` says for each pool that no node can use why that is so."""
+
+    published: dict[DeviceID, Device]
+    seen: dict[DeviceID, Seen]
+    hidden: dict[PoolID, str]
+
+
+def sight(fleet: Fleet, features: Features, nodes: Iterable[Node]) -> Sight:
+    """Every device of the newest generation, and those of them that some node can use."""
+    seen: dict[DeviceID, Seen] = {}
+    hidden: dict[PoolID, str] = {}
+    for node in nodes:
+        try:
+            pools = fleet.pools_of(node, features)
+        except Fatal as problem:
+            hidden[PoolID("", node.name)] = str(problem)
+            continue
+        for pool in pools:
+            if not pool.is_usable:
+                hidden[pool.id] = pool.invalid_reason or "pool is being updated"
+                continue
+            for one in pool.slices:
+                for device in one.devices:
+                    if one.per_device and not device.reach.includes(node.name, node.labels):
+                        continue
+                    known = seen.get(device.id)
+                    if known is None:
+                        known = seen[device.id] = Seen(Candidate(device, one, pool))
+                    known.nodes.append(node.name)
+    return Sight(_published(fleet), seen, hidden)
+
+
+def _published(fleet: Fleet) -> dict[DeviceID, Device]:
+    newest: dict[PoolID, int] = defaultdict(int)
+    for one in fleet.slices.by_name.values():
+        newest[one.pool] = max(newest[one.pool], one.generation)
+    return {
+        device.id: device
+        for one in fleet.slices.by_name.values()
+        if one.generation == newest[one.pool]
+        for device in one.devices
+    }

@@ -1,0 +1,80 @@
+"""Selectors on devices: each is evaluated once per distinct set of values that it reads.
+
+The seam between rules and speed: the search asks `Selector.accepts`, and whatever answers it
+faster may take its place. Verdicts depend on values only, so they outlive every fleet.
+"""
+
+from collections.abc import Hashable
+from functools import lru_cache
+
+from domain.placement.cel import (
+    CompileFailure,
+    Program,
+    SelectorError,
+    Unsupported,
+    compile_selector,
+)
+from domain.placement.cel.device import DeviceView
+from domain.placement.faults import Unknown
+
+_MOST_VERDICTS = 200_000
+
+
+class CompileError(Exception):
+    """The API server accepted the expression once; this release cannot compile it."""
+
+
+class Selector:
+    """One CEL expression with the verdicts it has given so far."""
+
+    __slots__ = ("_verdicts", "expression", "program")
+
+    def __init__(self, expression: str) -> None:
+        self.expression = expression
+        self.program: Program | CompileFailure | Unsupported = compile_selector(expression)
+        self._verdicts: dict[Hashable, bool | SelectorError | Unknown] = {}
+
+    def accepts(self, device: DeviceView) -> bool:
+        """Raises CompileError, SelectorError as upstream would fail, or Unknown."""
+        program = self.program
+        key = program.project(device) if isinstance(program, Program) else None
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            if len(self._verdicts) >= _MOST_VERDICTS:
+                self._verdicts.clear()
+            verdict = self._verdicts[key] = self._evaluate(device)
+        if isinstance(verdict, Exception):
+            raise verdict
+        return verdict
+
+    def reading(self, device: DeviceView) -> str:
+        """What the selector found on a device, for a person: "model is a100"."""
+        reads = self.program.reads if isinstance(self.program, Program) else None
+        if not reads:
+            return "refused"
+        return ", ".join(
+            f"{path.name or path.domain or path.part} is {_shown(device.read(path))}"
+            for path in sorted(reads)
+        )
+
+    def _evaluate(self, device: DeviceView) -> bool | SelectorError | Unknown:
+        if isinstance(self.program, CompileFailure):
+            raise CompileError(self.program.message)
+        if isinstance(self.program, Unsupported):
+            return Unknown(f"selector {self.expression!r}: {self.program.reason}")
+        try:
+            return self.program.evaluate(device)
+        except SelectorError as failure:
+            return failure
+
+
+def _shown(value: Hashable) -> str:
+    if value is None:
+        return "not set"
+    parts = value[1:] if isinstance(value, tuple) else (value,)
+    return ", ".join(map(str, parts))
+
+
+@lru_cache(maxsize=4096)
+def selector(expression: str) -> Selector:
+    return Selector(expression)
