@@ -65,15 +65,20 @@ def away(row: Any, error: Transient) -> dict[str, Any]:
     seen = Condition("Applied", "Unknown", error.reason, error.message, row.observed_generation)
     return {
         "conditions": conditions.merge(row.conditions, [seen], now=timezone.now().isoformat()),
+        "checked_at": timezone.now(),
     }
 
 
 def record(row: Any, outcome: writing.Outcome) -> dict[str, Any]:
-    """The columns of an Applied row that tell what came of a run."""
+    """The columns of an Applied row that tell what came of a run.
+
+    A row that waits for a mode or a switch stays unsettled, so that the sweep tries again.
+    """
     now = timezone.now()
     seen = replace(outcome.condition, generation=row.generation)
+    waits = outcome.condition.reason in writing.WAITING
     return {
-        "observed_generation": row.generation,
+        "observed_generation": row.observed_generation if waits else row.generation,
         "conditions": conditions.merge(row.conditions, [seen], now=now.isoformat()),
         "proposal": outcome.proposal,
         "drift": outcome.drift,

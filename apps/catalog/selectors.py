@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from apps.catalog.models import (
     Approval,
     ClaimPattern,
-    ClassInCluster,
     ClassVersion,
     DeviceClass,
     PatternVersion,
@@ -137,7 +136,3 @@ def previous_approved(
         .first()
     )
     return found
-
-
-def unsettled_classes() -> QuerySet[ClassInCluster]:
-    return ClassInCluster.objects.exclude(observed_generation=F("generation"))

@@ -177,8 +177,8 @@ def submit(*, actor: User, version: AnyVersion) -> Approval:
 
 
 def _locked[V: (ClassVersion | PatternVersion)](version: V) -> V:
-    rows = type(version).objects.select_for_update(no_key=True, of=("self",))
-    found: V = rows.get(pk=version.pk)
+    rows: Any = type(version).objects
+    found: V = rows.select_for_update(no_key=True, of=("self",)).get(pk=version.pk)
     return found
 
 

@@ -1,14 +1,16 @@
 from datetime import timedelta
+from typing import Any
 
 from celery import shared_task
-from django.db.models import Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from apps.catalog import reconcile, selectors
+from apps.catalog import reconcile
 from apps.catalog.models import Approval, ClassInCluster, VersionState
 from kube.errors import Transient
 
+UNSETTLED_CHECK_SECONDS = 10
 SETTLED_CHECK_SECONDS = 60
 
 
@@ -17,7 +19,7 @@ SETTLED_CHECK_SECONDS = 60
     autoretry_for=(Transient,),
     retry_backoff=True,
     retry_backoff_max=60,
-    max_retries=5,
+    max_retries=3,
     soft_time_limit=45,
     time_limit=55,  # under the lease, so that a killed worker's lease outlives its work
 )
@@ -25,16 +27,23 @@ def reconcile_class(placement_id: int) -> None:
     reconcile.reconcile_class(placement_id)
 
 
+def due(rows: QuerySet[Any]) -> list[int]:
+    """Keys of Applied rows that need a run: unsettled ones soon, settled ones for their drift."""
+    now = timezone.now()
+    idle = Q(lease_until=None) | Q(lease_until__lt=Now())
+    new = Q(checked_at=None)
+    unsettled = ~Q(observed_generation=F("generation")) & Q(
+        checked_at__lt=now - timedelta(seconds=UNSETTLED_CHECK_SECONDS)
+    )
+    old = Q(checked_at__lt=now - timedelta(seconds=SETTLED_CHECK_SECONDS))
+    found = rows.filter(idle & (new | unsettled | old)).order_by("checked_at")
+    return list(found.values_list("pk", flat=True)[:500])
+
+
 @shared_task
 def sweep_classes() -> None:
     """Whatever a lost message left, and a look for drift at what is settled."""
-    idle = Q(lease_until=None) | Q(lease_until__lt=Now())
-    due = Q(checked_at=None) | Q(
-        checked_at__lt=timezone.now() - timedelta(seconds=SETTLED_CHECK_SECONDS)
-    )
-    waiting = selectors.unsettled_classes().filter(idle).values_list("pk", flat=True)
-    settled = ClassInCluster.objects.filter(idle & due, cluster__retired_at=None)
-    for pk in {*waiting, *settled.values_list("pk", flat=True)[:500]}:
+    for pk in due(ClassInCluster.objects.filter(cluster__retired_at=None)):
         reconcile_class.delay(pk)
 
 

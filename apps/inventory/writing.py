@@ -19,6 +19,9 @@ from kube.kinds import Kind
 
 Json = dict[str, Any]
 
+# Reasons that end by themselves once somebody changes a mode or a switch.
+WAITING = frozenset({"WritesStopped", "ObserveOnly", "Proposed"})
+
 
 @dataclass(frozen=True, slots=True)
 class Object:

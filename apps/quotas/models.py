@@ -56,3 +56,26 @@ class Quota(TimeStamped):
 
     def __str__(self) -> str:
         return f"{self.device_class} for {self.tenant} in {self.cluster}"
+
+
+class Charge(TimeStamped):
+    """Devices of a class that something holds against a tenant's quota.
+
+    `holder` names it, such as "pool:12"; higher rooms write their charges through apps.quotas.ledger.
+    """
+
+    tenant = models.ForeignKey(Tenant, models.PROTECT, related_name="charges")
+    cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="charges")
+    class_name = models.CharField(max_length=200)
+    holder = models.CharField(max_length=60)
+    amount = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["tenant", "cluster", "class_name", "holder"]
+        constraints = [
+            models.UniqueConstraint(fields=["holder", "class_name"], name="charge_once_per_holder"),
+        ]
+        indexes = [models.Index(fields=["tenant", "cluster"], name="charge_by_tenant")]
+
+    def __str__(self) -> str:
+        return f"{self.amount} {self.class_name} by {self.holder}"

@@ -1,0 +1,112 @@
+"""Reading limits and their use."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from django.db.models import QuerySet, Sum
+
+from apps.catalog import selectors as catalog
+from apps.inventory.models import Cluster
+from apps.quotas.models import Charge, Quota, TenantNamespace
+from apps.tenancy.models import Tenant
+from domain import quota
+from domain.policies import TenantSpace
+
+
+def namespace_of(tenant: Tenant, cluster: Cluster) -> TenantNamespace | None:
+    return TenantNamespace.objects.filter(tenant=tenant, cluster=cluster).first()
+
+
+def namespaces_of(tenant: Tenant) -> QuerySet[TenantNamespace]:
+    return TenantNamespace.objects.filter(tenant=tenant).select_related("cluster")
+
+
+def clusters_of(tenant: Tenant) -> QuerySet[Cluster]:
+    """Clusters in which the tenant has a namespace."""
+    return Cluster.objects.filter(tenant_namespaces__tenant=tenant, retired_at=None)
+
+
+def limits_of(tenant: Tenant, cluster: Cluster) -> dict[str, int]:
+    found = Quota.objects.filter(tenant=tenant, cluster=cluster)
+    return dict(found.values_list("device_class__name", "limit"))
+
+
+def used_by(tenant: Tenant, cluster: Cluster, *, except_holder: str = "") -> dict[str, int]:
+    found = Charge.objects.filter(tenant=tenant, cluster=cluster).exclude(holder=except_holder)
+    summed = found.order_by().values("class_name").annotate(amount=Sum("amount"))
+    return {row["class_name"]: row["amount"] for row in summed}
+
+
+def lines_of(tenant: Tenant, cluster: Cluster, asked: quota.Amounts) -> list[quota.Line]:
+    """The quota before and after `asked` more."""
+    return quota.lines(
+        limits=limits_of(tenant, cluster), used=used_by(tenant, cluster), asked=asked
+    )
+
+
+def space_of(row: TenantNamespace) -> TenantSpace:
+    """What the tenant is to have in the cluster; classes without a quota are refused there too."""
+    offered = catalog.classes_in(row.cluster).values_list("name", flat=True)
+    limits = dict.fromkeys(offered, 0) | limits_of(row.tenant, row.cluster)
+    return TenantSpace(
+        tenant=row.tenant.slug,
+        namespace=row.namespace,
+        limits=limits,
+        resources=catalog.resources_by_class(),
+        group=f"claimyard:{row.tenant.slug}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A tenant's quota of one class in one cluster; `limit` None means none was given."""
+
+    device_class: str
+    limit: int | None
+    used: int
+
+    @property
+    def percent(self) -> int:
+        return quota.Line(self.device_class, self.limit, self.used, self.used).percent_used
+
+    @property
+    def is_over(self) -> bool:
+        return self.used > (self.limit or 0)
+
+    @property
+    def is_full(self) -> bool:
+        return self.limit is not None and 0 < self.limit <= self.used
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    tenant: Tenant
+    cells: list[Cell]
+
+
+def matrix(cluster: Cluster, tenants: list[Tenant]) -> tuple[list[str], list[MatrixRow]]:
+    """Class names, and a row of cells per tenant, for one cluster."""
+    names = sorted(
+        {*catalog.classes_in(cluster).values_list("name", flat=True)}
+        | {*Quota.objects.filter(cluster=cluster).values_list("device_class__name", flat=True)}
+    )
+    limits: dict[int, dict[str, int]] = defaultdict(dict)
+    for tenant_id, name, limit in Quota.objects.filter(
+        cluster=cluster, tenant__in=tenants
+    ).values_list("tenant_id", "device_class__name", "limit"):
+        limits[tenant_id][name] = limit
+    used: dict[int, dict[str, int]] = defaultdict(dict)
+    charged = Charge.objects.filter(cluster=cluster, tenant__in=tenants).order_by()
+    for row in charged.values("tenant_id", "class_name").annotate(total=Sum("amount")):
+        used[row["tenant_id"]][row["class_name"]] = row["total"]
+    rows = [
+        MatrixRow(
+            tenant,
+            [
+                Cell(name, limits[tenant.pk].get(name), used[tenant.pk].get(name, 0))
+                for name in names
+            ],
+        )
+        for tenant in tenants
+    ]
+    return names, rows
