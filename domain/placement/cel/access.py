@@ -1,0 +1,110 @@
+"""Reading parts of values: fields, keys, indices, membership, presence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from domain.placement.cel.device import DomainMap
+from domain.placement.cel.semver import Semver
+from domain.placement.cel.syntax import UInt
+from domain.placement.cel.values import (
+    MAPS,
+    NONE,
+    NUMBERS,
+    CelError,
+    Optional,
+    as_key,
+    no_overload,
+    same,
+    shown,
+    type_name,
+)
+
+MISSING = object()
+ABSENT_INDEX = object()
+SIMPLE = frozenset((bool, str)) | NUMBERS
+
+
+def _find(value: Any, key: Any, *, testing: bool = False) -> Any:
+    """The part, or MISSING / ABSENT_INDEX. Raises CelError for an impossible index."""
+    kind = value.__class__
+    if kind in MAPS:
+        return _find_key(value, key)
+    if kind is list:
+        at = _list_index(key)
+        return value[at] if 0 <= at < len(value) else ABSENT_INDEX
+    return MISSING
+
+
+def _find_key(mapping: dict[Any, Any], key: Any) -> Any:
+    if mapping.__class__ is DomainMap:
+        return mapping[key] if key.__class__ is str else {}
+    known = as_key(key)
+    return MISSING if known is None else mapping.get(known, MISSING)
+
+
+def _list_index(key: Any) -> int:
+    kind = key.__class__
+    if kind is int or kind is UInt:
+        return int(key)
+    if kind is float:
+        if key.is_integer():
+            return int(key)
+        raise CelError(f"unsupported index value {shown(key)} in list")
+    raise CelError(f"unsupported index type '{type_name(key)}' in list")
+
+
+def index(value: Any, key: Any) -> Any:
+    """`value[key]` and `value.key`; of an optional, the optional of the part."""
+    if value.__class__ is Optional:
+        return optional_index(value, key)
+    found = _find(value, key)
+    if found is MISSING:
+        raise CelError(f"no such key: {shown(key)}")
+    if found is ABSENT_INDEX:
+        raise CelError(f"index out of bounds: {shown(key)}")
+    return found
+
+
+def optional_index(value: Any, key: Any) -> Optional:
+    """`value[?key]` and `value.?key`."""
+    if value.__class__ is Optional:
+        if not value.present:
+            return NONE
+        value = value.value
+    found = _find(value, key)
+    return NONE if found is MISSING or found is ABSENT_INDEX else Optional(found, True)
+
+
+def has(value: Any, field: str) -> bool:
+    if value.__class__ is Optional:
+        return optional_index(value, field).present
+    found = _find(value, field)
+    return found is not MISSING and found is not ABSENT_INDEX
+
+
+def contains(item: Any, container: Any) -> bool:
+    """`item in container`."""
+    kind = container.__class__
+    if kind is list:
+        return any(same(item, member) for member in container)
+    if kind is DomainMap:
+        return item.__class__ is str and item in container
+    if kind is dict:
+        return _find_key(container, item) is not MISSING
+    raise no_overload()
+
+
+def members(values: Any) -> frozenset[Any] | None:
+    """A constant list as a set, where all of it are simple values; else None."""
+    if any(value.__class__ not in SIMPLE for value in values):
+        return None
+    return frozenset(as_key(value) for value in values)
+
+
+def is_member(item: Any, of: frozenset[Any]) -> bool:
+    if item.__class__ is Semver and of:
+        # cel-go looks values up in a hash table here, and a version cannot be hashed.
+        raise CelError("internal error: runtime error: hash of unhashable type semver.Version")
+    key = as_key(item)
+    return key is not None and key in of

@@ -1,0 +1,403 @@
+"""From a checked expression to a function that evaluates it.
+
+Each node becomes a closure that takes the frame, a list whose first slot is
+`device` and whose others are the variables of comprehensions and binds. Errors
+travel as CelError; `&&`, `||` and comprehensions absorb them where CEL says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from domain.placement.cel import access
+from domain.placement.cel.checker import Checked
+from domain.placement.cel.functions import bind_call, is_conversion
+from domain.placement.cel.syntax import (
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Select,
+)
+from domain.placement.cel.values import (
+    MAPS,
+    CelError,
+    Optional,
+    as_key,
+    items,
+    no_overload,
+    shown,
+    type_value,
+)
+
+type Frame = list[Any]
+type Step = Callable[[Frame], Any]
+
+UNSET = object()
+
+
+class Constant:
+    """A step whose value is known: literals, and conversions and lists of literals."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __call__(self, frame: Frame) -> Any:
+        return self.value
+
+
+class Planned:
+    """The whole expression: `step` evaluates it in a frame of `slots` slots."""
+
+    __slots__ = ("slots", "step")
+
+    def __init__(self, step: Step, slots: int) -> None:
+        self.step = step
+        self.slots = slots
+
+    def run(self, device: Any) -> Any:
+        """Raises CelError."""
+        return self.step([device, *[UNSET] * (self.slots - 1)])
+
+
+def plan(checked: Checked) -> Planned:
+    """Raises CelError where a conversion of a literal fails: Kubernetes refuses that at compile."""
+    planner = _Planner(checked)
+    return Planned(planner.step(checked.root), planner.slots)
+
+
+class _Planner:
+    def __init__(self, checked: Checked) -> None:
+        self.checked = checked
+        self.slots = 1
+        self.variables: list[tuple[str, Step]] = []
+
+    def step(self, expr: Expr) -> Step:
+        match expr:
+            case Literal():
+                return Constant(expr.value)
+            case Ident():
+                return self._ident(expr)
+            case Select():
+                return self._select(expr)
+            case Call():
+                return self._call(expr)
+            case ListLiteral():
+                return self._list(expr)
+            case MapLiteral():
+                return self._map(expr)
+            case Comprehension():
+                return self._bind(expr) if expr.is_bind else self._fold(expr)
+        raise CelError("messages cannot be built")
+
+    # Names and selections
+
+    def _ident(self, expr: Ident) -> Step:
+        if expr.id in self.checked.type_names:
+            return Constant(type_value(self.checked.type_names[expr.id]))
+        for name, read in reversed(self.variables):
+            if name == expr.name:
+                return read
+        return lambda frame: frame[0]
+
+    def _select(self, expr: Select) -> Step:
+        if expr.id in self.checked.type_names:
+            return Constant(type_value(self.checked.type_names[expr.id]))
+        operand, field = self.step(expr.operand), expr.field
+        if expr.test_only:
+            return lambda frame: access.has(operand(frame), field)
+
+        def select(frame: Frame) -> Any:
+            value = operand(frame)
+            if value.__class__ is dict:
+                found = value.get(field, UNSET)
+                if found is not UNSET:
+                    return found
+            return access.index(value, field)
+
+        return select
+
+    def _slot(self) -> int:
+        self.slots += 1
+        return self.slots - 1
+
+    # Calls
+
+    def _call(self, expr: Call) -> Step:
+        operands = [*([expr.target] if expr.target is not None else []), *expr.args]
+        steps = [self.step(operand) for operand in operands]
+        match expr.function:
+            case "_&&_":
+                return _and(*steps)
+            case "_||_":
+                return _or(*steps)
+            case "_?_:_":
+                return _conditional(*steps)
+            case "_[_]":
+                return _binary(access.index, *steps)
+            case "_[?_]" | "_?._":
+                return _binary(access.optional_index, *steps)
+            case "@not_strictly_false":
+                return _not_strictly_false(steps[0])
+            case "or" | "orValue":
+                return _or_else(*steps, unwrap=expr.function == "orValue")
+            case "@in":
+                return self._in(expr, *steps)
+        return self._function(expr, steps)
+
+    def _function(self, expr: Call, steps: list[Step]) -> Step:
+        function = bind_call(
+            expr.function, expr.target is not None, self.checked.overloads[expr.id], steps
+        )
+        if is_conversion(expr.function) and len(steps) == 1 and isinstance(steps[0], Constant):
+            return Constant(function([]))
+        return function
+
+    def _in(self, expr: Call, item: Step, container: Step) -> Step:
+        if isinstance(container, Constant) and self.checked.overloads[expr.id] == ("in_list",):
+            members = access.members(container.value)
+            if members is not None:
+                return lambda frame: access.is_member(item(frame), members)
+        return _binary(access.contains, item, container)
+
+    # Literals
+
+    def _list(self, expr: ListLiteral) -> Step:
+        steps = [self.step(item) for item in expr.items]
+        if not expr.optional:
+            if all(isinstance(step, Constant) for step in steps):
+                return Constant([step([]) for step in steps])
+            return lambda frame: [step(frame) for step in steps]
+        optional = [index in expr.optional for index in range(len(steps))]
+
+        def build(frame: Frame) -> list[Any]:
+            found = [
+                (step(frame), is_optional)
+                for step, is_optional in zip(steps, optional, strict=True)
+            ]
+            values = []
+            for value, is_optional in found:
+                if not is_optional:
+                    values.append(value)
+                elif value.__class__ is not Optional:
+                    raise CelError(
+                        "cannot initialize optional list element from non-optional value "
+                        + shown(value)
+                    )
+                elif value.present:
+                    values.append(value.value)
+            return values
+
+        return build
+
+    def _map(self, expr: MapLiteral) -> Step:
+        entries = [
+            (self.step(entry.key), self.step(entry.value), entry.optional) for entry in expr.entries
+        ]
+
+        def build(frame: Frame) -> dict[Any, Any]:
+            found: dict[Any, Any] = {}
+            for key_step, value_step, optional in entries:
+                key, value = key_step(frame), value_step(frame)
+                if optional:
+                    if value.__class__ is not Optional:
+                        raise CelError(
+                            f"cannot initialize optional entry '{shown(key)}' "
+                            f"from non-optional value {shown(value)}"
+                        )
+                    if not value.present:
+                        continue
+                    value = value.value
+                found[as_key(key)] = value
+            return found
+
+        if all(isinstance(k, Constant) and isinstance(v, Constant) for k, v, _ in entries):
+            return Constant(build([]))
+        return build
+
+    # Comprehensions
+
+    def _bind(self, expr: Comprehension) -> Step:
+        """`cel.bind`: the value is found when first used, and an error is kept like a value."""
+        slot, initial = self._slot(), self.step(expr.accu_init)
+
+        def read(frame: Frame) -> Any:
+            value = frame[slot]
+            if value is UNSET:
+                try:
+                    value = initial(frame)
+                except CelError as error:
+                    value = error
+                frame[slot] = value
+            if value.__class__ is CelError:
+                raise value
+            return value
+
+        self.variables.append((expr.accu_var, read))
+        result = self.step(expr.result)
+        self.variables.pop()
+
+        def bind(frame: Frame) -> Any:
+            frame[slot] = UNSET
+            return result(frame)
+
+        return bind
+
+    def _fold(self, expr: Comprehension) -> Step:
+        source, initial = self.step(expr.iter_range), self.step(expr.accu_init)
+        accu, first, second = self._slot(), self._slot(), self._slot()
+        self.variables.append((expr.accu_var, _read_accumulator(accu)))
+        self.variables.append((expr.iter_var, _read(first)))
+        if expr.iter_var2:
+            self.variables.append((expr.iter_var2, _read(second)))
+        condition, step = self.step(expr.condition), self.step(expr.step)
+        del self.variables[-2 if expr.iter_var2 else -1 :]
+        result = self.step(expr.result)
+        self.variables.pop()
+        pairs = bool(expr.iter_var2)
+
+        def fold(frame: Frame) -> Any:
+            walked = _pairs(source(frame)) if pairs else _singles(source(frame))
+            frame[accu] = initial(frame)
+            for frame[first], frame[second] in walked:
+                if not _goes_on(condition, frame):
+                    break
+                try:
+                    frame[accu] = step(frame)
+                except CelError as error:
+                    frame[accu] = error
+            return result(frame)
+
+        return fold
+
+
+def _read(slot: int) -> Step:
+    return lambda frame: frame[slot]
+
+
+def _read_accumulator(slot: int) -> Step:
+    def read(frame: Frame) -> Any:
+        value = frame[slot]
+        if value.__class__ is CelError:
+            raise value
+        return value
+
+    return read
+
+
+def _goes_on(condition: Step, frame: Frame) -> bool:
+    """A loop ends when its condition is false; an error in it does not end it."""
+    try:
+        return condition(frame) is not False
+    except CelError:
+        return True
+
+
+def _singles(value: Any) -> list[tuple[Any, None]]:
+    if value.__class__ is list:
+        return [(item, None) for item in value]
+    if value.__class__ in MAPS:
+        return [(key, None) for key, _ in items(value)]
+    raise CelError(f"got '{shown(value)}', expected iterable type")
+
+
+def _pairs(value: Any) -> list[tuple[Any, Any]]:
+    if value.__class__ is list:
+        return list(enumerate(value))
+    if value.__class__ in MAPS:
+        return items(value)
+    raise CelError("unsupported comprehension range type")
+
+
+def _binary(function: Callable[[Any, Any], Any], left: Step, right: Step) -> Step:
+    if isinstance(right, Constant):
+        value = right.value
+        return lambda frame: function(left(frame), value)
+    return lambda frame: function(left(frame), right(frame))
+
+
+def _and(left: Step, right: Step) -> Step:
+    def both(frame: Frame) -> bool:
+        problem: CelError | None = None
+        try:
+            value = left(frame)
+            if value is False:
+                return False
+            if value is not True:
+                problem = no_overload()
+        except CelError as error:
+            problem = error
+        return _second(right, frame, problem, decides=False)
+
+    return both
+
+
+def _or(left: Step, right: Step) -> Step:
+    def either(frame: Frame) -> bool:
+        problem: CelError | None = None
+        try:
+            value = left(frame)
+            if value is True:
+                return True
+            if value is not False:
+                problem = no_overload()
+        except CelError as error:
+            problem = error
+        return _second(right, frame, problem, decides=True)
+
+    return either
+
+
+def _second(right: Step, frame: Frame, problem: CelError | None, *, decides: bool) -> bool:
+    """The right side decides even where the left one failed; else the first error stands."""
+    try:
+        value = right(frame)
+    except CelError as error:
+        raise problem or error from None
+    if value is decides:
+        return bool(value)
+    if problem is not None:
+        raise problem
+    if value is not True and value is not False:
+        raise no_overload()
+    return not decides
+
+
+def _conditional(condition: Step, yes: Step, no: Step) -> Step:
+    def choose(frame: Frame) -> Any:
+        value = condition(frame)
+        if value is True:
+            return yes(frame)
+        if value is False:
+            return no(frame)
+        raise no_overload()
+
+    return choose
+
+
+def _not_strictly_false(step: Step) -> Step:
+    def judge(frame: Frame) -> bool:
+        try:
+            return step(frame) is not False
+        except CelError:
+            return True
+
+    return judge
+
+
+def _or_else(left: Step, right: Step, *, unwrap: bool) -> Step:
+    def choose(frame: Frame) -> Any:
+        value = left(frame)
+        if value.__class__ is not Optional:
+            raise no_overload()
+        if not value.present:
+            return right(frame)
+        return value.value if unwrap else value
+
+    return choose

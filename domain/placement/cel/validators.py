@@ -1,0 +1,82 @@
+"""What Kubernetes checks of literals after the type check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from domain.placement.cel.checker import Checked
+from domain.placement.cel.source import Problem
+from domain.placement.cel.syntax import Call, Expr, ListLiteral, Literal, MapLiteral, children, walk
+from domain.placement.cel.types import Type, shown
+
+from .functions.text import BadPattern, pattern
+from .functions.times import parse_duration, parse_timestamp
+
+EXEMPT = "format"  # string.format takes a list of mixed values
+
+
+def validate(checked: Checked) -> list[Problem]:
+    """Bad literals of durations, timestamps and patterns; lists and maps of mixed types."""
+    return [*_literals(checked), *_mixed(checked, checked.root)]
+
+
+def _literals(checked: Checked) -> Iterator[Problem]:
+    for expr in walk(checked.root):
+        # Upstream looks at the first argument, which for the global matches() is the text.
+        if isinstance(expr, Call) and expr.args and isinstance(expr.args[0], Literal):
+            literal = expr.args[0]
+            if _invalid(expr.function, literal.value):
+                position = checked.source.position(literal.id)
+                yield Problem(position, f"invalid {expr.function} argument")
+
+
+def _invalid(function: str, value: object) -> bool:
+    if function == "matches" and isinstance(value, str):
+        try:
+            pattern(value)
+        except BadPattern:
+            return True
+    if function == "duration" and isinstance(value, str):
+        return parse_duration(value) is None
+    if function == "timestamp" and isinstance(value, str):
+        return parse_timestamp(value) is None
+    return False
+
+
+def _mixed(checked: Checked, expr: Expr) -> Iterator[Problem]:
+    if isinstance(expr, Call) and expr.function == EXEMPT:
+        return
+    if isinstance(expr, ListLiteral):
+        yield from _mixed_list(checked, expr)
+    elif isinstance(expr, MapLiteral):
+        keys = [(entry.key, checked.types[entry.key.id]) for entry in expr.entries]
+        values = [
+            (entry.value, _unwrapped(checked.types[entry.value.id], entry.optional))
+            for entry in expr.entries
+        ]
+        yield from _differing(checked, keys)
+        yield from _differing(checked, values)
+    for child in children(expr):
+        yield from _mixed(checked, child)
+
+
+def _mixed_list(checked: Checked, expr: ListLiteral) -> Iterator[Problem]:
+    items = [
+        (item, _unwrapped(checked.types[item.id], index in expr.optional))
+        for index, item in enumerate(expr.items)
+    ]
+    yield from list(_differing(checked, items))[:1]
+
+
+def _unwrapped(type_: Type, optional: bool) -> Type:
+    return type_.params[0] if optional and type_.params else type_
+
+
+def _differing(checked: Checked, parts: Iterable[tuple[Expr, Type]]) -> Iterator[Problem]:
+    expected: Type | None = None
+    for expr, found in parts:
+        if expected is None:
+            expected = found
+        elif found != expected:
+            text = f"expected type '{shown(expected)}' but found '{shown(found)}'"
+            yield Problem(checked.source.position(expr.id), text)
