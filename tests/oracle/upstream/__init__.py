@@ -1,0 +1,1 @@
+"""Upstream's own table of named cases, dumped at test time from the Go module."""
