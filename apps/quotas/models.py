@@ -61,7 +61,7 @@ class Quota(TimeStamped):
 class Charge(TimeStamped):
     """Devices of a class that something holds against a tenant's quota.
 
-    `holder` names it, such as "pool:12"; higher rooms write their charges through apps.quotas.ledger.
+    `holder` names it, such as "pool:12"; higher rooms write through apps.quotas.ledger.
     """
 
     tenant = models.ForeignKey(Tenant, models.PROTECT, related_name="charges")

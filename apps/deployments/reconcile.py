@@ -1,0 +1,164 @@
+"""Bringing a cluster to what a deployment's rows say."""
+
+from dataclasses import replace
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.catalog.reconcile import away, record
+from apps.common import leases
+from apps.deployments import surge
+from apps.deployments.models import Deployment, ModelPool
+from apps.deployments.rendering import manifests_of
+from apps.deployments.selectors import holder
+from apps.inventory import connections, writing
+from apps.quotas import ledger
+from domain import conditions
+from domain.conditions import Condition
+from domain.errors import DomainError
+from domain.manifests import Manifest, selector_of
+from kube import client, kinds
+from kube.errors import NotFound, Permanent, Transient
+
+LEASE_SECONDS = 60
+# In the order of their removal: what makes pods first.
+OWNED = (kinds.DEPLOYMENTS, kinds.DISRUPTION_BUDGETS, kinds.SERVICES, kinds.TEMPLATES)
+
+
+def reconcile_deployment(deployment_id: int) -> None:
+    """Apply the newest generation, or take a retiring one away. Safe to run twice, late, or never.
+
+    Transient cluster errors pass through, for the task to retry.
+    """
+    rows = Deployment.objects.filter(pk=deployment_id, retired_at=None)
+    token = leases.claim(rows, seconds=LEASE_SECONDS)
+    if token is None:
+        return
+    deployment = rows.select_related("tenant", "cluster").get()
+    changes: dict[str, Any] = {}
+    try:
+        changes = _retire(deployment) if deployment.is_retiring else _apply(deployment)
+    except Transient as error:
+        changes = away(deployment, error)
+        raise
+    finally:
+        if leases.finish(rows, token, **changes):
+            _tell_pools(deployment, changes)
+
+
+def _apply(deployment: Deployment) -> dict[str, Any]:
+    touch = not deployment.is_settled
+    try:
+        if touch:
+            surge.decide(deployment)
+        manifests = manifests_of(deployment)
+    except DomainError as refusal:
+        outcome = writing.Outcome(Condition("Applied", "False", "Invalid", str(refusal)))
+        return record(deployment, outcome)
+    outcome = writing.keep_so(deployment.cluster, manifests, force=touch, touch=touch)
+    if outcome.condition.status == "True" and deployment.cluster.mode == "manage":
+        outcome = _prune(deployment, manifests, outcome)
+    return record(deployment, outcome)
+
+
+def _prune(
+    deployment: Deployment, manifests: list[Manifest], outcome: writing.Outcome
+) -> writing.Outcome:
+    """Delete what an earlier generation left: a pool that is gone, a template no pod uses."""
+    wanted = {(one["kind"], one["metadata"]["name"]) for one in manifests}
+    connection = connections.to(deployment.cluster)
+    try:
+        left = [
+            one for one in _owned(connection, deployment) if (one.kind.kind, one.name) not in wanted
+        ]
+        used = _templates_in_use(connection, deployment) if left else set()
+    except Permanent as error:
+        note = Condition("Applied", "False", error.reason, error.message)
+        return replace(outcome, condition=note)
+    unused = [one for one in left if one.kind != kinds.TEMPLATES or one.name not in used]
+    if not unused:
+        return outcome
+    removed = writing.remove(deployment.cluster, unused)
+    if removed.condition.status == "True":
+        return outcome
+    return replace(outcome, condition=removed.condition)
+
+
+def _owned(connection: client.Cluster, deployment: Deployment) -> list[writing.Object]:
+    found = []
+    for kind in OWNED:
+        for one in connection.list_all(
+            kind, namespace=deployment.namespace, label_selector=selector_of(deployment.name)
+        ):
+            name = str(one["metadata"]["name"])
+            found.append(writing.Object(kind, deployment.namespace, name))
+    return found
+
+
+def _templates_in_use(connection: client.Cluster, deployment: Deployment) -> set[str]:
+    pods = connection.list_all(
+        kinds.PODS, namespace=deployment.namespace, label_selector=selector_of(deployment.name)
+    )
+    return {
+        str(claim.get("resourceClaimTemplateName"))
+        for pod in pods
+        for claim in (pod.get("spec") or {}).get("resourceClaims") or ()
+    }
+
+
+def _retire(deployment: Deployment) -> dict[str, Any]:
+    """Remove everything; only when neither pod nor claim is left is it retired."""
+    connection = connections.to(deployment.cluster)
+    try:
+        outcome = writing.remove(deployment.cluster, _owned(connection, deployment))
+        if outcome.condition.status == "True":
+            left = _still_there(connection, deployment)
+            if not left:
+                return record(deployment, outcome) | _retired(deployment)
+            text = "Waiting for " + ", ".join(left[:5]) + " to end."
+            outcome = writing.Outcome(Condition("Applied", "False", "Removing", text))
+    except Permanent as error:
+        if isinstance(error, NotFound) and not error.is_path:
+            raise
+        outcome = writing.Outcome(Condition("Applied", "False", error.reason, error.message))
+    # A retiring one stays unsettled until nothing is left, so that the sweep comes again.
+    return record(deployment, outcome) | {"observed_generation": deployment.observed_generation}
+
+
+def _still_there(connection: client.Cluster, deployment: Deployment) -> list[str]:
+    return [
+        f"{kind.kind} {one['metadata']['name']}"
+        for kind in (kinds.PODS, kinds.CLAIMS)
+        for one in connection.list_all(
+            kind, namespace=deployment.namespace, label_selector=selector_of(deployment.name)
+        )
+    ]
+
+
+def _retired(deployment: Deployment) -> dict[str, Any]:
+    with transaction.atomic():
+        ledger.lock(deployment.tenant)
+        for pool in deployment.pools.all():
+            ledger.release(holder(pool))
+        deployment.pools.update(pods=[], claims=[])
+    return {"retired_at": timezone.now(), "events": []}
+
+
+def _tell_pools(deployment: Deployment, changes: dict[str, Any]) -> None:
+    """Give each pool the deployment's condition Applied."""
+    applied = next((one for one in changes.get("conditions", ()) if one["type"] == "Applied"), None)
+    if applied is None:
+        return
+    seen = Condition(
+        "Applied", applied["status"], applied["reason"], applied["message"], applied["generation"]
+    )
+    settled = changes.get("observed_generation") == deployment.generation
+    with transaction.atomic():
+        for pool in ModelPool.objects.select_for_update().filter(deployment=deployment):
+            pool.conditions = conditions.merge(
+                pool.conditions, [seen], now=timezone.now().isoformat()
+            )
+            if settled:
+                pool.observed_generation = pool.generation
+            pool.save(update_fields=["conditions", "observed_generation", "updated_at"])

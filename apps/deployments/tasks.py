@@ -1,0 +1,76 @@
+from typing import Any
+
+import structlog
+from celery import shared_task
+
+from apps.catalog.tasks import due
+from apps.common import asks
+from apps.common.models import Ask
+from apps.deployments import observe, reconcile, selectors
+from apps.deployments.models import Deployment
+from apps.inventory import connections
+from apps.inventory.models import Cluster
+from kube.errors import ClusterError, Transient
+
+log = structlog.get_logger(__name__)
+
+LOG_LINES = 500
+
+
+@shared_task(
+    acks_late=True,
+    autoretry_for=(Transient,),
+    retry_backoff=True,
+    retry_backoff_max=60,
+    max_retries=3,
+    soft_time_limit=45,
+    time_limit=55,  # under the lease, so that a killed worker's lease outlives its work
+)
+def reconcile_deployment(deployment_id: int) -> None:
+    reconcile.reconcile_deployment(deployment_id)
+    row = Deployment.objects.filter(pk=deployment_id).first()
+    if row is not None:
+        observe_cluster.delay(row.cluster_id)
+
+
+@shared_task
+def sweep_deployments() -> None:
+    """Whatever a lost message left, and a look for drift at what is settled."""
+    for pk in due(selectors.live()):
+        reconcile_deployment.delay(pk)
+
+
+@shared_task(soft_time_limit=25, time_limit=30)
+def observe_cluster(cluster_id: int) -> None:
+    """Note what became of a cluster's deployments. A cluster that is away changes nothing."""
+    cluster = Cluster.objects.filter(pk=cluster_id, retired_at=None).first()
+    if cluster is None:
+        return
+    try:
+        observe.observe_cluster(cluster)
+    except ClusterError as error:
+        log.info("deployments not observed", cluster=cluster.slug, reason=error.reason)
+
+
+@shared_task
+def observe_clusters() -> None:
+    for pk in selectors.live().order_by().values_list("cluster_id", flat=True).distinct():
+        observe_cluster.apply_async((pk,), expires=5)
+
+
+@asks.answers("deployments.logs")
+def pod_logs(ask: Ask) -> dict[str, Any]:
+    """The end of a pod's log; the view has checked that the pod is one of the tenant's."""
+    cluster = Cluster.objects.get(pk=ask.cluster_id or 0)
+    question = ask.question
+    try:
+        text = connections.to(cluster).logs(
+            question["namespace"],
+            question["pod"],
+            container="server",
+            tail=LOG_LINES,
+            previous=bool(question.get("previous")),
+        )
+    except ClusterError as error:
+        raise asks.Unanswerable(error.message) from None
+    return {"text": text, "pod": question["pod"]}
