@@ -1,9 +1,12 @@
 """One template per page; htmx gets a named part of it."""
 
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import render, resolve_url
 from django.utils.cache import patch_vary_headers
 
 
@@ -27,3 +30,21 @@ def render_page(
     # Without this the browser's cache can hand a bare fragment to the back button.
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+class LoginRedirectMiddleware:
+    """Send the whole page, not one part of it, to the login when the session has ended."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+        self.login_path = resolve_url(settings.LOGIN_URL)
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        target = response.headers.get("Location", "")
+        if not request.headers.get("HX-Request") or not target.startswith(self.login_path):
+            return response
+        # htmx would follow a redirect and put the login page into the part.
+        page = request.headers.get("HX-Current-URL", "")
+        query = urlencode({"next": urlsplit(page)._replace(scheme="", netloc="").geturl()})
+        return HttpResponse(status=204, headers={"HX-Redirect": f"{self.login_path}?{query}"})

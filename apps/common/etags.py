@@ -1,0 +1,33 @@
+"""Parts that did not change: their ETag is made from what they depend on, before it is read."""
+
+from hashlib import blake2b
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.cache import patch_cache_control
+
+
+def etag_of(request: HttpRequest, *depends_on: object) -> str:
+    """A quoted ETag for what this person sees at this address while `depends_on` stands."""
+    words = (settings.SECRET_KEY[:8], request.user.pk, request.get_full_path(), *depends_on)
+    digest = blake2b("\0".join(map(str, words)).encode(), digest_size=16)
+    return f'"{digest.hexdigest()}"'
+
+
+def not_modified(request: HttpRequest, etag: str) -> HttpResponse | None:
+    """The 304 answer when the browser already holds this, else None."""
+    held = request.headers.get("If-None-Match", "")
+    if not etag or etag not in [one.strip().removeprefix("W/") for one in held.split(",")]:
+        return None
+    response = HttpResponse(status=304)
+    response["ETag"] = etag
+    return response
+
+
+def stamp[Response: HttpResponseBase](response: Response, etag: str) -> Response:
+    """Mark an answer as this person's own, and with its ETag if it has one."""
+    if etag:
+        response["ETag"] = etag
+    patch_cache_control(response, private=True, no_cache=True)
+    return response
