@@ -26,7 +26,7 @@ from simulator.apiserver.ownership import (
 from simulator.apiserver.rules import check_create, check_update
 from simulator.apiserver.schema import Type
 from simulator.apiserver.store import Entry, Store
-from simulator.apiserver.strategy import keep_system_fields, prepare_create, reset_for_apply
+from simulator.apiserver.strategy import counts, keep_system_fields, prepare_create, reset_for_apply
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 RESTAMPED = ("resourceVersion", "managedFields")
@@ -205,7 +205,8 @@ class Api:
         meta = config["metadata"]
         if meta.setdefault("name", name) != name:
             raise problems.bad_request(
-                f"the name of the object ({meta['name']}) does not match the name on the URL ({name})"
+                f"the name of the object ({meta['name']}) does not match the name on the URL "
+                f"({name})"
             )
         if "managedFields" in meta:
             raise problems.bad_request("metadata.managedFields must be nil")
@@ -258,6 +259,31 @@ class Api:
         if options.dry_run:
             return Outcome(200, _dumped(kind, item), warnings)
         return self._saved(kind, item, warnings)
+
+    def write_subresource(
+        self,
+        kind: Kind,
+        entry: Entry,
+        item: dict[str, Any],
+        subresource: str,
+        options: WriteOptions,
+    ) -> Outcome:
+        """Store what a subresource made of an object; counts a change of its specification."""
+        old = entry.parsed()
+        if counts(kind) and subresource == "scale" and item.get("spec") != old.get("spec"):
+            item["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+        writer = Writer(
+            options.manager,
+            UPDATE,
+            subresource if subresource in ("status", "scale") else "",
+            kind.group_version,
+        )
+        updated(old, item, self.type_of(kind), writer, now_text())
+        if _same(item, old):
+            return Outcome(200, entry.data)
+        if options.dry_run:
+            return Outcome(200, _dumped(kind, item))
+        return self._saved(kind, item, [])
 
     def _saved(self, kind: Kind, item: dict[str, Any], warnings: list[str]) -> Outcome:
         if may_vanish(kind, item):

@@ -89,7 +89,8 @@ class Credentials:
                 "serviceaccount": {"name": account["name"], "uid": account["uid"]},
             },
         }
-        body = f"{_base64(orjson.dumps({'alg': 'HS256', 'typ': 'JWT'}))}.{_base64(orjson.dumps(claims))}"
+        head = _base64(orjson.dumps({"alg": "HS256", "typ": "JWT"}))
+        body = f"{head}.{_base64(orjson.dumps(claims))}"
         return f"{body}.{_base64(self._signature(body))}"
 
     def _signature(self, body: str) -> bytes:

@@ -8,6 +8,8 @@ from simulator.apiserver.problems import Cause, invalid, required
 from simulator.apiserver.schema import Type, built_in, of_custom_resource
 from simulator.apiserver.store import Store
 
+REPLICAS = ".spec.replicas", ".status.replicas", ".spec.selector"
+
 
 class CustomKinds:
     """Keeps `kinds` in step with the stored definitions."""
@@ -17,6 +19,7 @@ class CustomKinds:
         self._kinds = kinds
         self._types: dict[tuple[str, str, str], Type] = {}
         self._schemas: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self._replicas: dict[tuple[str, str, str], tuple[str, str, str]] = {}
         self._columns: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
         definition = self._definition = kinds.find(*CUSTOM_RESOURCES)
         if definition is not None:
@@ -33,6 +36,10 @@ class CustomKinds:
 
     def schema_of(self, kind: Kind) -> dict[str, Any] | None:
         return self._schemas.get((kind.group, kind.version, kind.plural))
+
+    def replica_paths(self, kind: Kind) -> tuple[str, str, str]:
+        """Where replicas wanted, replicas there and their selector stand in the object."""
+        return self._replicas.get((kind.group, kind.version, kind.plural), REPLICAS)
 
     def check(self, kind: Kind, item: dict[str, Any]) -> None:
         """Complete a definition, or check a custom resource. Raises Refused (422)."""
@@ -86,6 +93,12 @@ class CustomKinds:
             schema = (version.get("schema") or {}).get("openAPIV3Schema")
             self._types[key] = of_custom_resource(schema)
             self._schemas[key] = schema or {}
+            if scale := subresources.get("scale"):
+                self._replicas[key] = (
+                    scale["specReplicasPath"],
+                    scale["statusReplicasPath"],
+                    scale.get("labelSelectorPath", ""),
+                )
             self._columns[key] = version.get("additionalPrinterColumns", [])
 
 
@@ -137,9 +150,8 @@ def _complete(kind: Kind, item: dict[str, Any]) -> None:
 def _missing(value: Any, kind: Type, path: str) -> list[Cause]:
     causes: list[Cause] = []
     if isinstance(value, dict):
-        for name in kind.required:
-            if name not in value:
-                causes.append(required(f"{path}.{name}".lstrip(".")))
+        missing = (name for name in kind.required if name not in value)
+        causes += [required(f"{path}.{name}".lstrip(".")) for name in missing]
         for name, below in value.items():
             if name != "metadata" or path:
                 causes += _missing(below, kind.child(name), f"{path}.{name}")

@@ -57,7 +57,7 @@ class Deleter:
         self._api = api
 
     def delete(self, kind: Kind, namespace: str, name: str, options: DeleteOptions) -> Outcome:
-        """Delete now, or mark the object and leave it to its finalizers. Raises Refused: 404, 409."""
+        """Delete now, or leave a marked object to its finalizers. Raises Refused: 404, 409."""
         entry = self._api.existing(kind, namespace, name)
         item = entry.parsed()
         meta = item["metadata"]

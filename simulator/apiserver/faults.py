@@ -20,10 +20,10 @@ KINDS = (
 
 @dataclass(slots=True)
 class Fault:
-    """`match` is "METHOD /path" with shell wildcards, "*" for everything; watches have method WATCH.
+    """`match` is "METHOD /path" with shell wildcards, "*" for everything; a watch is a WATCH.
 
-    `times` < 0 means until it is cleared. `seconds` is how long latency takes, what Retry-After says,
-    and after how long a watch is dropped; `after` lets that many matching requests pass first.
+    `times` < 0 means until it is cleared. `seconds` is how long latency takes, what Retry-After
+    says, and when a watch is dropped; `after` lets that many matching requests pass first.
     """
 
     kind: str

@@ -1,7 +1,7 @@
 """Sets of fields, as `metadata.managedFields` records them (FieldsV1).
 
-A field is a path of elements spelled as FieldsV1 spells them: `f:name` for a struct field or map key,
-`k:{"name":"x"}` for an item of an associative list, `v:"x"` for an item of a set.
+A field is a path of elements spelled as FieldsV1 spells them: `f:name` for a struct field or map
+key, `k:{"name":"x"}` for an item of an associative list, `v:"x"` for an item of a set.
 """
 
 from collections.abc import Iterable, Iterator

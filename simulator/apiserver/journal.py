@@ -1,8 +1,8 @@
 """The objects on disk: a snapshot and a log of what changed since, safe against kill -9.
 
 Files are numbered. `journal.N` holds the changes that follow `snapshot.N`; a snapshot counts only
-under its final name, which it gets when it is complete. Every change is written with one write call,
-so at worst the last line of the last journal is cut, and then nobody has been told of it.
+under its final name, which it gets when it is complete. Every change is written with one write
+call, so at worst the last line of the last journal is cut, and then nobody has been told of it.
 """
 
 import contextlib

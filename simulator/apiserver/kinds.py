@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One resource of one version. `selectable` are its field selectors beside name and namespace."""
+    """One resource of one version; `selectable` are field selectors beside name and namespace."""
 
     group: str
     version: str

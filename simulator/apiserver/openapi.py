@@ -1,4 +1,4 @@
-"""OpenAPI v3, as far as kubectl reads it: which fields there are, and that the server checks them."""
+"""OpenAPI v3, as far as kubectl reads it: the fields, and that the server checks them."""
 
 from typing import Any
 

@@ -1,7 +1,8 @@
 """Who owns which field: `metadata.managedFields`, server-side apply and its conflicts.
 
-The rules are those of structured-merge-diff: a manager owns what it applied last, or what it changed
-by any other write; an applied field that another manager owns with another value is a conflict.
+The rules are those of structured-merge-diff: a manager owns what it applied last, or what it
+changed by any other write; an applied field that another manager owns with another value is a
+conflict.
 """
 
 from collections.abc import Mapping

@@ -153,17 +153,17 @@ def _list_directive(result: dict[str, Any], key: str, value: Any) -> None:
 def _strategic_value(old: Any, new: Any, kind: Type) -> Any:
     if isinstance(new, dict):
         return strategic_merge(old, new, kind)
-    if not isinstance(new, list) or not kind.strategic or not isinstance(old, list):
+    if not isinstance(new, list):
+        return new
+    if not kind.strategic or not isinstance(old, list):
         return _plain_list(new)
     if not kind.merge_key:
-        return old + [item for item in new if item not in old]
+        return [*old, *(item for item in new if item not in old)]
     return _merged_items(old, new, kind)
 
 
-def _plain_list(value: Any) -> Any:
-    if isinstance(value, list):
-        return [item for item in value if not (isinstance(item, dict) and "$patch" in item)]
-    return value
+def _plain_list(value: list[Any]) -> list[Any]:
+    return [item for item in value if not (isinstance(item, dict) and "$patch" in item)]
 
 
 def _merged_items(old: list[Any], new: list[Any], kind: Type) -> list[Any]:

@@ -218,3 +218,15 @@ def invalid_options(field: str, value: str) -> Refused:
         f'{name}.meta.k8s.io "" is invalid: {cause.line()}',
         details={"group": "meta.k8s.io", "kind": name, "causes": [cause.as_dict()]},
     )
+
+
+def invalid_token_request(seconds: int) -> Refused:
+    cause = invalid_value(
+        "spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"
+    )
+    about = {"group": "authentication.k8s.io", "kind": "TokenRequest"}
+    return Refused(
+        422,
+        f'TokenRequest.authentication.k8s.io "" is invalid: {cause.line()}',
+        details=about | {"causes": [cause.as_dict()]},
+    )

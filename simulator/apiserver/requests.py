@@ -32,6 +32,7 @@ class Requests:
         faults: Faults,
         credentials: Credentials,
         subresources: Subresources,
+        deleter: Deleter,
         *,
         minor: int,
     ) -> None:
@@ -39,7 +40,7 @@ class Requests:
         self._lister = lister
         self._faults = faults
         self._credentials = credentials
-        self._resources = Resources(api, lister, Deleter(api), faults)
+        self._resources = Resources(api, lister, deleter, faults)
         self._subresources = subresources
         self._minor = minor
         self.url = ""
@@ -110,7 +111,7 @@ class Requests:
             groups = ["system:serviceaccounts", "system:authenticated"]
         if impersonated := request.headers.get("Impersonate-User"):
             name = impersonated
-            groups = request.headers.getall("Impersonate-Group", []) + ["system:authenticated"]
+            groups = [*request.headers.getall("Impersonate-Group", []), "system:authenticated"]
         return {"username": name, "groups": groups}
 
     def _open(self, first: str) -> web.Response:

@@ -97,6 +97,9 @@ class Resources:
             body = metadata_only(orjson.loads(outcome.data))
         return answer(body, outcome.code, outcome.warnings)
 
+    def shown_as_is(self, outcome: Outcome) -> web.Response:
+        return answer(outcome.data, outcome.code, outcome.warnings)
+
     async def _list(
         self, request: web.BaseRequest, kind: Kind, target: Target
     ) -> web.StreamResponse:

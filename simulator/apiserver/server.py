@@ -11,8 +11,9 @@ from pathlib import Path
 from aiohttp import web
 
 from simulator.apiserver.api import Api, WriteOptions
-from simulator.apiserver.backends import PodBackend
+from simulator.apiserver.backends import Gateways, PodBackend
 from simulator.apiserver.credentials import Credentials
+from simulator.apiserver.deletion import Deleter
 from simulator.apiserver.faults import Faults
 from simulator.apiserver.kinds import Kinds
 from simulator.apiserver.lists import Lister
@@ -28,7 +29,7 @@ SHUTDOWN_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`minor` is the emulated minor version of Kubernetes; `history` counts changes of each kind."""
+    """`minor` is the emulated minor version; `history` counts changes of each kind."""
 
     port: int = 0
     history: int = 4096
@@ -52,13 +53,17 @@ class Server:
         withheld = TAINT_RULES if self.options.minor < 37 else frozenset()
         self.api = Api(self.store, Kinds(withheld))
         self.lister = Lister(self.store)
-        self._subresources = Subresources(self.api, self.credentials)
+        deleter = Deleter(self.api)
+        self._subresources = Subresources(
+            self.api, self.credentials, deleter, Gateways(self.store, self.api.kinds)
+        )
         self._requests = Requests(
             self.api,
             self.lister,
             self.faults,
             self.credentials,
             self._subresources,
+            deleter,
             minor=self.options.minor,
         )
         self._runner: web.AppRunner | None = None
@@ -77,7 +82,7 @@ class Server:
         return self.credentials.ca
 
     def serve_pods(self, backend: PodBackend) -> None:
-        """Let `backend` answer pod logs and proxies."""
+        """Let `backend` answer pod logs and proxies instead of the nodes' own addresses."""
         self._subresources.pods = backend
 
     def forget_history(self) -> None:
@@ -107,6 +112,7 @@ class Server:
     async def __aexit__(self, *_: object) -> None:
         if self._runner is not None:
             await self._runner.cleanup()
+        await self._subresources.pods.close()
         self.store.close()
 
     def _bootstrap(self) -> None:
@@ -119,7 +125,7 @@ class Server:
 
 @contextlib.contextmanager
 def running(directory: Path | str, options: Options | None = None) -> Iterator[Server]:
-    """A server in a thread of its own; `url`, `kubeconfig`, `token`, `ca` and `faults` are on it."""
+    """A server in a thread; `url`, `kubeconfig`, `token`, `ca` and `faults` are on it."""
     server = Server(directory, options)
     loop = asyncio.new_event_loop()
     started = threading.Event()

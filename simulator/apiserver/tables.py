@@ -6,9 +6,9 @@ from typing import Any
 import orjson
 
 from simulator.apiserver.api import Api
-from simulator.apiserver.columns import columns_of
 from simulator.apiserver.kinds import Kind
 from simulator.apiserver.lists import Page, in_version
+from simulator.apiserver.printers import columns_of
 
 META = "meta.k8s.io/v1"
 

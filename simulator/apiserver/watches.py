@@ -114,7 +114,7 @@ class Watch:
             yield _line(b"BOOKMARK", self._shown(end))
 
     def _changes(self) -> bytes:
-        lines = []
+        lines: list[bytes] = []
         while not lines:
             changes = self._shelf.since(self._position, BATCH)
             if not changes:
