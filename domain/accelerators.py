@@ -40,6 +40,8 @@ LABEL_PREFIXES = (
     "eks.amazonaws.com/nodegroup",
     "kubernetes.azure.com/agentpool",
     "agentpool",
+    "hypershift.openshift.io/nodePool",
+    "claimyard.dev/node-pool",
 )
 
 _WHOLE = re.compile(

@@ -152,6 +152,18 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose it is, by our labels; "" where it carries none."""
+
+    tenant: str = ""
+    deployment: str = ""
+    pool: str = ""
+
+
+NOBODY = Owner()
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One device that a claim holds."""
 
@@ -180,6 +192,9 @@ class ClaimUse:
     pods: tuple[str, ...] = ()
     node_name: str = ""
     is_deleting: bool = False
+    owner: Owner = NOBODY
+    created_at: str = ""  # times as the API tells them, "" if it does not
+    allocated_at: str = ""
 
     @property
     def state(self) -> str:
@@ -211,6 +226,11 @@ class PodUse:
     claims: tuple[str, ...] = ()
     serves: str = ""
     is_ready: bool = False
+    owner: Owner = NOBODY
+    created_at: str = ""
+    scheduled_at: str = ""
+    running_at: str = ""
+    ended_at: str = ""
 
     @property
     def holds(self) -> Mapping[str, int]:

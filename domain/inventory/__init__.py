@@ -13,7 +13,8 @@ from domain.inventory.counts import (
     tally_of,
     total,
 )
-from domain.inventory.fleet import count, home_of, split
+from domain.inventory.facts import NodeFacts, facts_of
+from domain.inventory.fleet import Homes, count, home_of, split
 from domain.inventory.node import count_node
 
 __all__ = [
@@ -21,13 +22,16 @@ __all__ = [
     "DeviceUse",
     "Fault",
     "Holder",
+    "Homes",
     "NodeCount",
+    "NodeFacts",
     "Path",
     "State",
     "Tally",
     "Unit",
     "count",
     "count_node",
+    "facts_of",
     "home_of",
     "split",
     "tally_of",

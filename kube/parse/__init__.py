@@ -8,6 +8,7 @@ from typing import Any
 from kube.client import Json
 from kube.parse.claims import claim, class_facts
 from kube.parse.compact import body, compact_node, compact_pod
+from kube.parse.details import event, pod_details, uses_devices
 from kube.parse.fields import Malformed
 from kube.parse.nodes import node
 from kube.parse.pods import pod
@@ -20,11 +21,14 @@ __all__ = [
     "class_facts",
     "compact_node",
     "compact_pod",
+    "event",
     "node",
     "parsed",
     "pod",
+    "pod_details",
     "slice_",
     "taint_rule",
+    "uses_devices",
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from domain.devices import ClaimUse, Result
 from kube.client import Json
-from kube.parse.fields import identity
+from kube.parse.fields import identity, owner
 
 
 def claim(raw: Json) -> ClaimUse:
@@ -31,6 +31,9 @@ def claim(raw: Json) -> ClaimUse:
         ),
         node_name=_bound_node(allocation.get("nodeSelector")),
         is_deleting=bool(raw["metadata"].get("deletionTimestamp")),
+        owner=owner(raw),
+        created_at=str(raw["metadata"].get("creationTimestamp") or ""),
+        allocated_at=str(allocation.get("allocationTimestamp") or ""),
     )
 
 

@@ -7,6 +7,8 @@ from sys import intern
 from typing import Any
 
 from domain import quantity
+from domain.devices import NOBODY, Owner
+from domain.manifests.labels import DEPLOYMENT, POOL, TENANT
 from kube.client import Json
 
 
@@ -21,6 +23,14 @@ def identity(raw: Json) -> tuple[str, str, str]:
     if not uid:
         raise Malformed("it has no uid")
     return uid, intern(str(metadata.get("namespace") or "")), str(metadata["name"])
+
+
+def owner(raw: Json) -> Owner:
+    """Whose an object is, by our own labels."""
+    labels = raw["metadata"].get("labels")
+    if not isinstance(labels, dict) or TENANT not in labels:
+        return NOBODY
+    return Owner(*(intern(str(labels.get(name) or "")) for name in (TENANT, DEPLOYMENT, POOL)))
 
 
 def texts(raw: Any) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 from domain.accelerators import is_accelerator
 from domain.devices import NOTHING, PodUse
 from kube.client import Json
-from kube.parse.fields import identity, texts, whole
+from kube.parse.fields import identity, owner, texts, whole
 
 # The label values by which the drivers' own pods are known, and the path that each one serves.
 _SERVES = {
@@ -45,7 +45,12 @@ def pod(raw: Json) -> PodUse:
         requests=requests or NOTHING,
         claims=tuple(claim_names(raw)),
         serves=_serves(labels, raw["metadata"].get("ownerReferences")),
-        is_ready=_is_ready(status.get("conditions")),
+        is_ready=_since(status, "Ready") != "",
+        owner=owner(raw),
+        created_at=str(raw["metadata"].get("creationTimestamp") or ""),
+        scheduled_at=_since(status, "PodScheduled"),
+        running_at=_running_at(status),
+        ended_at=_ended_at(status),
     )
 
 
@@ -111,7 +116,31 @@ def _serves(labels: dict[str, str], owners: Any) -> str:
     return next((_SERVES[labels[name]] for name in _NAMES if labels.get(name) in _SERVES), "")
 
 
-def _is_ready(conditions: Any) -> bool:
-    return any(
-        one.get("type") == "Ready" and one.get("status") == "True" for one in conditions or ()
-    )
+def _since(status: Json, condition: str) -> str:
+    """Since when a condition is true; "" while it is not."""
+    for one in status.get("conditions") or ():
+        if one.get("type") == condition and one.get("status") == "True":
+            return str(one.get("lastTransitionTime") or "?")
+    return ""
+
+
+def _running_at(status: Json) -> str:
+    """When its first container began to run."""
+    states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
+    started = [
+        str(at)
+        for state in states
+        if (at := (state.get("running") or state.get("terminated") or {}).get("startedAt"))
+    ]
+    if not started and status.get("phase") == "Running":
+        return str(status.get("startTime") or "")
+    return min(started, default="")
+
+
+def _ended_at(status: Json) -> str:
+    """When its last container ended, for a pod that is over."""
+    if status.get("phase") not in ("Succeeded", "Failed"):
+        return ""
+    states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
+    ended = [str((state.get("terminated") or {}).get("finishedAt") or "") for state in states]
+    return max(ended, default="")
