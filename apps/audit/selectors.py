@@ -9,6 +9,9 @@ def entries_for(user: Any) -> QuerySet[Entry]:
     """What `user` may read: everything for platform roles, else their tenants and themselves."""
     if user.is_platform:
         return Entry.objects.all()
+    only = getattr(user, "only_tenant_id", None)  # of an API token, see apps.tenancy.selectors
+    if only is not None:
+        return Entry.objects.filter(tenant_id=only)
     tenants = user.memberships.values("tenant_id")
     return Entry.objects.filter(Q(tenant_id__in=tenants) | Q(actor_id=user.pk))
 

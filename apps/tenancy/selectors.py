@@ -11,13 +11,21 @@ from apps.tenancy.models import PlatformRole, Role, Tenant
 
 
 def tenants_of(user: Any) -> QuerySet[Tenant]:
-    """The tenants that `user` may see: their own, or all of them for platform roles."""
+    """The tenants that `user` may see: their own, or all of them for platform roles.
+
+    `user.only_tenant_id` is set where the request came with an API token: the one tenant it is
+    for, or 0 for a token of platform roles, which acts in no tenant.
+    """
     if user.is_platform:
         return Tenant.objects.all()
-    return Tenant.objects.filter(members__user=user)
+    own = Tenant.objects.filter(members__user=user)
+    only = getattr(user, "only_tenant_id", None)
+    return own if only is None else own.filter(pk=only)
 
 
 def role_in(user: Any, tenant: Tenant) -> Role | None:
+    if getattr(user, "only_tenant_id", None) not in (None, tenant.pk):
+        return None
     found = tenant.members.filter(user=user).values_list("role", flat=True).first()
     return None if found is None else Role(found)
 

@@ -361,3 +361,14 @@ def answer(context: template.Context, ask: Ask) -> SafeString:
         f"asks/{ask.kind}.html", {"ask": ask, "answer": ask.answer}, context.get("request")
     )
     return SafeString(html)
+
+
+@register.filter
+def amount_of(part_of: float, total: float) -> str:
+    """ "41 / 64", for the middle of a ring."""
+    return f"{amount_text(part_of)} / {amount_text(total)}"
+
+
+@register.filter
+def words(text: str) -> list[str]:
+    return text.split()
