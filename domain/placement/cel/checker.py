@@ -296,7 +296,7 @@ class _Checker:
             found = self._type(item)
             if index in expr.optional:
                 found = self._unwrapped(item, found)
-            joined = self._join(item, joined, found)
+            joined = self._join(joined, found)
         self._set(expr, types.list_of(joined or self._new_parameter()))
 
     def _map(self, expr: MapLiteral) -> None:
@@ -304,12 +304,12 @@ class _Checker:
         value_type: Type | None = None
         for entry in expr.entries:
             self.check(entry.key)
-            key_type = self._join(entry.key, key_type, self._type(entry.key))
+            key_type = self._join(key_type, self._type(entry.key))
             self.check(entry.value)
             found = self._type(entry.value)
             if entry.optional:
                 found = self._unwrapped(entry.value, found)
-            value_type = self._join(entry.value, value_type, found)
+            value_type = self._join(value_type, found)
         self._set(
             expr,
             types.map_of(key_type or self._new_parameter(), value_type or self._new_parameter()),
@@ -321,13 +321,13 @@ class _Checker:
             self._mismatch(expr, types.optional_of(inner), inner)
         return inner
 
-    def _join(self, expr: Expr, previous: Type | None, found: Type) -> Type:
+    def _join(self, previous: Type | None, found: Type) -> Type:
+        """The type of a literal's items; that they must agree is for the validators to say."""
         if previous is None:
             return found
         if self._assign(previous, found):
             return previous if types.less_specific(previous, found) else found
-        self._mismatch(expr, previous, found)
-        return types.ERROR
+        return types.DYN
 
     def _struct(self, expr: StructLiteral) -> None:
         if expr.name == types.DEVICE.name:

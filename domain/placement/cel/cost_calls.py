@@ -13,6 +13,7 @@ from domain.placement.cel.cost_sizes import (
     Range,
     add,
     fixed,
+    path_size,
     scaled,
     times,
     union,

@@ -13,6 +13,7 @@ from typing import Any
 from domain.placement.cel import access
 from domain.placement.cel.checker import Checked
 from domain.placement.cel.functions import bind_call, is_conversion
+from domain.placement.cel.functions.text import all_matches, first_match, found_in, pattern
 from domain.placement.cel.syntax import (
     Call,
     Comprehension,
@@ -33,6 +34,12 @@ from domain.placement.cel.values import (
     shown,
     type_value,
 )
+
+PATTERNED: dict[str, Callable[..., Any]] = {
+    "matches": found_in,
+    "find": first_match,
+    "findAll": all_matches,
+}
 
 type Frame = list[Any]
 type Step = Callable[[Frame], Any]
@@ -152,15 +159,17 @@ class _Planner:
         return self._function(expr, steps)
 
     def _function(self, expr: Call, steps: list[Step]) -> Step:
-        function = bind_call(
-            expr.function, expr.target is not None, self.checked.overloads[expr.id], steps
-        )
+        if expr.function in PATTERNED and _is_text(steps[1]):
+            return _patterned(expr.function, steps)
+        function = bind_call(expr.function, self.checked.overloads[expr.id], steps)
         if is_conversion(expr.function) and len(steps) == 1 and isinstance(steps[0], Constant):
             return Constant(function([]))
         return function
 
     def _in(self, expr: Call, item: Step, container: Step) -> Step:
         if isinstance(container, Constant) and self.checked.overloads[expr.id] == ("in_list",):
+            if not container.value:
+                return Constant(False)
             members = access.members(container.value)
             if members is not None:
                 return lambda frame: access.is_member(item(frame), members)
@@ -275,6 +284,28 @@ class _Planner:
             return result(frame)
 
         return fold
+
+
+def _is_text(step: Step) -> bool:
+    return isinstance(step, Constant) and step.value.__class__ is str
+
+
+def _patterned(function: str, steps: list[Step]) -> Step:
+    """A call with a constant pattern: the pattern is compiled once, and now.
+
+    Raises CelError where it is no regular expression.
+    """
+    apply, (text, regex, *more) = PATTERNED[function], steps
+    compiled = pattern(regex([]))
+
+    def call(frame: Frame) -> Any:
+        value = text(frame)
+        arguments = [step(frame) for step in more]
+        if value.__class__ is not str or any(arg.__class__ is not int for arg in arguments):
+            raise no_overload()
+        return apply(compiled, value, *arguments)
+
+    return call
 
 
 def _read(slot: int) -> Step:

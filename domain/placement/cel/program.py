@@ -18,10 +18,11 @@ from domain.placement.cel.evaluator import Planned, plan
 from domain.placement.cel.reads import reads_of
 from domain.placement.cel.semver import Semver
 from domain.placement.cel.source import failure
-from domain.placement.cel.syntax import UInt, parse
+from domain.placement.cel.syntax import parse
 from domain.placement.cel.types import Type
 from domain.placement.cel.validators import validate
 from domain.placement.cel.values import CelError, type_name
+from domain.placement.cel.verdict import as_bool
 
 DERIVED_KINDS = {bool: "bool", int: "int", str: "string", Semver: "version"}
 DERIVED_TYPES = (types.BOOL, types.INT, types.STRING, types.ANY, types.DYN, types.SEMVER)
@@ -55,13 +56,7 @@ class Program:
 
     def evaluate(self, view: DeviceView) -> bool:
         """Raises SelectorError where the scheduler's evaluation fails."""
-        value = _value(self.planned, view)
-        if value.__class__ is not bool:
-            raise SelectorError(
-                f"CEL result of type {type_name(value)} could not be converted to bool: "
-                f"{_unconvertible(value)}"
-            )
-        return bool(value)
+        return as_bool(_value(self.planned, view))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,14 +111,6 @@ def _value(planned: Planned, view: DeviceView) -> Any:
         raise SelectorError(runtime_message(str(error))) from None
     except RecursionError:
         raise SelectorError("the expression is nested too deeply to be evaluated") from None
-
-
-def _unconvertible(value: Any) -> str:
-    """Upstream's words where they are simple."""
-    kind = value.__class__
-    if kind is int or kind is UInt or kind is float:
-        return f"unsupported type conversion from '{type_name(value)}' to bool"
-    return f"unsupported native conversion from {type_name(value)} to 'bool'"
 
 
 @lru_cache(maxsize=8192)

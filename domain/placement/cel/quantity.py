@@ -32,10 +32,14 @@ class InvalidQuantity(ValueError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """`nano` is the value in billionths; `small` its (value, scale) where 64 bits hold it."""
+    """`nano` is the value in billionths; `small` its (value, scale) where 64 bits hold it.
+
+    `computed` marks a sum or difference: upstream's `==` fails with such a right side.
+    """
 
     nano: int
     small: tuple[int, int] | None
+    computed: bool = False
 
     @property
     def sign(self) -> int:
@@ -53,11 +57,11 @@ class Quantity:
         return float(value) if scale == 0 else float(value) * math.pow(10, scale)
 
     def plus(self, other: Quantity) -> Quantity:
-        return Quantity(self.nano + other.nano, _added(self.small, other.small))
+        return Quantity(self.nano + other.nano, _added(self.small, other.small), computed=True)
 
     def minus(self, other: Quantity) -> Quantity:
         negated = None if other.small is None else (-other.small[0], other.small[1])
-        return Quantity(self.nano - other.nano, _added(self.small, negated))
+        return Quantity(self.nano - other.nano, _added(self.small, negated), computed=True)
 
 
 def integer_quantity(value: int) -> Quantity:

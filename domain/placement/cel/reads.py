@@ -220,7 +220,11 @@ class _Walk:
                 values = [item.values for item in traced if isinstance(item, Constants)]
                 return Constants(tuple(value for group in values for value in group))
             if all(isinstance(item, tuple) for item in traced):
-                return tuple(part for item in traced if isinstance(item, tuple) for part in item)
+                parts = tuple(part for item in traced if isinstance(item, tuple) for part in item)
+                for part in parts:
+                    if len(part.steps) != 2:  # a whole domain is always there, a value is not
+                        self._read(part)
+                return parts
         self.use(expr.iter_range)
         return None
 

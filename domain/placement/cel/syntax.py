@@ -28,7 +28,8 @@ extensions:
 - name: lists
 """
 TOO_DEEP = re.compile(r"recursion|nesting", re.IGNORECASE)
-REPORTED = re.compile(r"^ERROR: <input>:(\d+):(\d+): (.*)$", re.MULTILINE)
+REPORTED = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*?)(?: \[INVALID_ARGUMENT\])?$", re.M)
+NO_PLACE = 2**32 - 1  # the line of what the parser says of itself
 
 
 class UInt(int):
@@ -170,6 +171,7 @@ def _refusal(expression: str, message: str) -> CompileFailure | Unsupported:
     problems = [
         Problem(Position(int(line), int(column)), text)
         for line, column, text in REPORTED.findall(message)
+        if int(line) != NO_PLACE
     ]
     if not problems:
         return Unsupported(f"the expression could not be parsed here: {message}")

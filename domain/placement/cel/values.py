@@ -170,7 +170,7 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def _equal_particular(a: Any, b: Any) -> bool:
-    if a.__class__ is not b.__class__:
+    if a.__class__ is not b.__class__ or (b.__class__ is Quantity and b.computed):
         raise no_overload()
     if a.__class__ is Quantity:
         return bool(a.nano == b.nano)

@@ -83,9 +83,7 @@ def is_conversion(function: str) -> bool:
     return function in CONVERSIONS
 
 
-def bind_call(
-    function: str, member: bool, resolved: Sequence[str], steps: Sequence[Any]
-) -> Callable[[Any], Any]:
+def bind_call(function: str, resolved: Sequence[str], steps: Sequence[Any]) -> Callable[[Any], Any]:
     """The step that evaluates the arguments and calls what fits them."""
     if function in _by_name:
         return _called(_by_name[function], steps)

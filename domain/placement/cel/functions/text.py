@@ -7,7 +7,7 @@ from typing import Any
 
 import re2
 
-from domain.placement.cel.functions.binding import overload
+from domain.placement.cel.functions.binding import overload, singleton
 from domain.placement.cel.values import CelError
 
 LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
@@ -48,44 +48,51 @@ def _reason(error: Exception) -> str:
     return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
 
 
-@overload("matches", "matches_string")
-def matches(value: str, regex: str) -> bool:
-    return pattern(regex).search(value) is not None
+def found_in(compiled: Any, value: str) -> bool:
+    return compiled.search(value) is not None
 
 
-@overload("string_find_string")
-def find(value: str, regex: str) -> str:
-    found = _illegal(regex).search(value)
-    return found.group() if found else ""
+def first_match(compiled: Any, value: str) -> str:
+    found = compiled.search(value)
+    return str(found.group()) if found else ""
 
 
-@overload("string_find_all_string")
-def find_all(value: str, regex: str) -> list[str]:
-    return _find_all(value, regex, -1)
-
-
-@overload("string_find_all_string_int")
-def find_some(value: str, regex: str, most: int) -> list[str]:
-    return _find_all(value, regex, most)
-
-
-def _illegal(regex: str) -> Any:
-    try:
-        return pattern(regex)
-    except BadPattern as error:
-        raise CelError(f"Illegal regex: {error}") from None
-
-
-def _find_all(value: str, regex: str, most: int) -> list[str]:
+def all_matches(compiled: Any, value: str, most: int = -1) -> list[str]:
     """Go's rule: an empty match right behind the previous match does not count."""
     found: list[str] = []
-    compiled, end = _illegal(regex), -1
+    end = -1
     for match in compiled.finditer(value):
         if match.start() == match.end() == end:
             continue
         found.append(match.group())
         end = match.end()
     return found if most < 0 else found[:most]
+
+
+@singleton("matches")
+def matches(value: Any, regex: Any) -> bool:
+    if value.__class__ is not str:
+        raise CelError("no such overload: matches")
+    if regex.__class__ is not str:
+        raise CelError("no such overload")
+    return found_in(pattern(regex), value)
+
+
+@overload("string_find_string")
+def find(value: str, regex: str) -> str:
+    return first_match(_legal(regex), value)
+
+
+@overload("string_find_all_string", "string_find_all_string_int")
+def find_all(value: str, regex: str, most: int = -1) -> list[str]:
+    return all_matches(_legal(regex), value, most)
+
+
+def _legal(regex: str) -> Any:
+    try:
+        return pattern(regex)
+    except BadPattern as error:
+        raise CelError(f"Illegal regex: {error}") from None
 
 
 @overload("contains_string")
