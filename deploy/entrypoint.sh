@@ -8,6 +8,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 if [ -d .venv ]; then PATH="$PWD/.venv/bin:$PATH"; fi
+export CLAIMYARD_STATIC_ROOT="${CLAIMYARD_STATIC_ROOT:-$PWD/staticfiles}"
 
 process=${1:-web}
 [ $# -eq 0 ] || shift
@@ -56,7 +57,7 @@ collect-static)
     CLAIMYARD_SECRET_KEY=unused-while-collecting-static-files-0123456789 \
         CLAIMYARD_CREDENTIAL_KEYS=c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEyMzQ= \
         CLAIMYARD_DATABASE_URL=postgresql://none@127.0.0.1/none \
-        CLAIMYARD_REDIS_URL=redis://127.0.0.1/0 CLAIMYARD_COLLECTED_STATIC=true \
+        CLAIMYARD_REDIS_URL=redis://127.0.0.1/0 \
         exec python manage.py collectstatic --no-input "$@"
     ;;
 manage)
