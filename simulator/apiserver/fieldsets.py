@@ -146,8 +146,14 @@ def _compare(old: Any, new: Any, kind: Type, path: Path, result: Difference) -> 
             _collect_item(value, below, (*path, step), result.removed)
 
 
+# Values that Go writes out even when they are empty: they are never added, only filled.
+_ALWAYS_THERE = {
+    f"f:{name}" for name in ("metadata", "spec", "status", "template", "strategy", "updateStrategy")
+}
+
+
 def _collect_item(value: Any, kind: Type, path: Path, found: set[Path]) -> None:
-    if not path[-1].startswith("f:"):
+    if path[-1] not in _ALWAYS_THERE:
         found.add(path)
     if not path[-1].startswith("v:"):
         _collect(value, kind, path, found)

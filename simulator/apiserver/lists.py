@@ -130,7 +130,9 @@ def _read_token(token: str) -> tuple[int, Key]:
         namespace, _, name = content["start"].partition("/")
         return int(content["rv"]), (namespace, name)
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise bad_request("continue key is not valid: encoding/json: invalid token") from None
+        raise bad_request(
+            "invalid continue token: continue key is not valid: encoding/json: invalid token"
+        ) from None
 
 
 def served(kind: Kind, entry: Entry) -> bytes:

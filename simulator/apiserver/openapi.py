@@ -4,8 +4,7 @@ from typing import Any
 
 from simulator.apiserver.api import Api
 from simulator.apiserver.kinds import Kind
-from simulator.apiserver.schema import built_in_schemas
-from simulator.apiserver.typetable import references
+from simulator.apiserver.schema import built_in_schemas, references
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _WRITES = ("dryRun", "fieldManager", "fieldValidation", "force")

@@ -191,8 +191,8 @@ def _endpoints(item: Item) -> str:
     return joined(found[:3]) + more or NONE
 
 
-def _data(item: Item) -> str:
-    return str(len(item.get("data") or {}) + len(item.get("binaryData") or {}))
+def _data(item: Item) -> int:
+    return len(item.get("data") or {}) + len(item.get("binaryData") or {})
 
 
 def _deployment_ready(item: Item) -> str:

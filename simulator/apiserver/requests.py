@@ -138,7 +138,7 @@ class Requests:
         return await self._resources.collection(request, kind, wanted)
 
     def _unknown(self, wanted: Target) -> web.Response:
-        if wanted.version in discovery.groups(self._api.kinds).get(wanted.group, ()):
+        if not wanted.group or wanted.group in discovery.groups(self._api.kinds):
             raise problems.unknown_resource()
         return plain("404 page not found\n", 404)
 
@@ -150,11 +150,13 @@ class Requests:
         if parts in (["api"], ["apis"]):
             body = self._index(request, parts[0])
         elif parts[0] == "api" and len(parts) == 2:
-            body = discovery.resource_list(kinds, "", parts[1])
+            body = _known(discovery.resource_list(kinds, "", parts[1]))
         elif parts[0] == "apis" and len(parts) == 2:
             body = discovery.one_group(kinds, parts[1])
         elif parts[0] == "apis" and len(parts) == 3:
             body = discovery.resource_list(kinds, parts[1], parts[2])
+            if body is None and parts[1] in discovery.groups(kinds):
+                raise problems.unknown_resource()
         elif parts[0] == "openapi":
             body = openapi.document(self._api, "/".join(parts[1:]))
         elif not path:
@@ -189,6 +191,12 @@ class Requests:
         elif request.method != "GET":
             raise problems.method_not_supported()
         return answer({"faults": self._faults.listed()})
+
+
+def _known(found: dict[str, Any] | None) -> dict[str, Any]:
+    if found is None:
+        raise problems.unknown_resource()
+    return found
 
 
 def _spelled(parameters: str) -> str:

@@ -142,6 +142,18 @@ class TypeTable:
             made.fields.setdefault("metadata", ANY)
 
 
+def references(schema: Any) -> set[str]:
+    """The names of all schemas that a schema refers to."""
+    if isinstance(schema, list):
+        return {name for item in schema for name in references(item)}
+    if not isinstance(schema, dict):
+        return set()
+    found = {name for value in schema.values() for name in references(value)}
+    if isinstance(schema.get("$ref"), str):
+        found.add(schema["$ref"].rsplit("/", 1)[1])
+    return found
+
+
 def _only_reference(schema: dict[str, Any]) -> str | None:
     parts = schema.get("allOf", ())
     if len(parts) == 1 and "$ref" in parts[0]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.apiserver.kinds import Kind
-from simulator.apiserver.problems import Refused, bad_request
+from simulator.apiserver.problems import bad_request
 
 Labels = Mapping[str, str]
 
@@ -39,6 +39,12 @@ def _label_clause(clause: str) -> Callable[[Labels], bool]:
     if found := _EXISTS.match(clause):
         absent, key = found.groups()
         return (lambda labels: key not in labels) if absent else (lambda labels: key in labels)
+    words = clause.split()
+    if len(words) > 1:
+        raise bad_request(
+            f"unable to parse requirement: found '{words[1]}', expected: in, notin, =, ==, !=, gt, "
+            "lt"
+        )
     raise bad_request(f"unable to parse requirement: found '{clause}', expected: identifier")
 
 
@@ -75,17 +81,9 @@ def field_clauses(kind: Kind, text: str) -> tuple[FieldClause, ...]:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
         name, operator, value = found.groups()
         if name not in ("metadata.name", "metadata.namespace", *kind.selectable):
-            raise _unsupported(kind, text, name)
+            raise bad_request(f"field label not supported: {name}")
         clauses.append(FieldClause(name, operator != "!=", value))
     return tuple(clauses)
-
-
-def _unsupported(kind: Kind, text: str, name: str) -> Refused:
-    resource = f"{kind.group}/{kind.version}, Resource={kind.plural}"
-    return bad_request(
-        f'Unable to find "{resource}" that match label selector "", field selector "{text}": '
-        f"field label not supported: {name}"
-    )
 
 
 def field_values(kind: Kind, item: Mapping[str, Any]) -> tuple[str, ...]:

@@ -224,6 +224,8 @@ def _entry(kind: Kind, item: Mapping[str, Any], data: bytes, revision: int) -> E
 def parse_revision(text: str) -> int:
     if not text.isdigit():
         raise Refused(
-            400, f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+            400,
+            f'invalid resource version: resourceVersion: Invalid value: "{text}": '
+            f'strconv.ParseUint: parsing "{text}": invalid syntax',
         )
     return int(text)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.apiserver.kinds import BUILT_IN
+from simulator.apiserver.schema import references
 
 EXTRA = (
     "io.k8s.api.autoscaling.v1.Scale",
@@ -54,22 +55,11 @@ def trimmed(schema: Any) -> Any:
             continue
         if key == "properties":
             kept[key] = {name: trimmed(value) for name, value in schema[key].items()}
-        elif key == "default":
+        elif key in ("default", "x-kubernetes-group-version-kind"):
             kept[key] = schema[key]
         else:
             kept[key] = trimmed(schema[key])
     return kept
-
-
-def references(schema: Any) -> set[str]:
-    if isinstance(schema, list):
-        return {name for item in schema for name in references(item)}
-    if not isinstance(schema, dict):
-        return set()
-    found = {name for value in schema.values() for name in references(value)}
-    if isinstance(schema.get("$ref"), str):
-        found.add(schema["$ref"].rsplit("/", 1)[1])
-    return found
 
 
 def collected(documents: list[dict[str, Any]]) -> dict[str, Any]:
