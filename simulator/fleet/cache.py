@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -28,6 +29,7 @@ class Store:
         self.ready = asyncio.Event()
         self._api = api
         self._listeners: list[Listener] = []
+        self._buried: deque[str] = deque(maxlen=500)
 
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
@@ -37,6 +39,13 @@ class Store:
 
     def within(self, namespace: str) -> Iterator[Json]:
         return (item for key, item in self.items.items() if key[0] == namespace)
+
+    def assume(self, item: Json) -> None:
+        """Take in the answer to one's own write, ahead of the watch, unless that was faster."""
+        have = self.items.get(key_of(item))
+        if item["metadata"]["uid"] in self._buried or (have and _version(have) >= _version(item)):
+            return
+        self._put(item, key_of(item))
 
     def __iter__(self) -> Iterator[Json]:
         return iter(list(self.items.values()))
@@ -74,19 +83,30 @@ class Store:
     def _put(self, item: Json | None, key: Key) -> None:
         before = self.items.get(key)
         if item is None:
-            self.items.pop(key, None)
+            if before is None:
+                return
+            self.items.pop(key)
+            self._buried.append(before["metadata"]["uid"])
+        elif before and _version(before) >= _version(item) and _same_object(before, item):
+            return
         else:
             # Field ownership is half of an object's bytes and nothing here reads it.
             item["metadata"].pop("managedFields", None)
+            item.setdefault("apiVersion", self.kind.version)
+            item.setdefault("kind", self.kind.kind)
             self.items[key] = item
-        if before is item is None or (before and item and _version(before) == _version(item)):
-            return
         for listener in self._listeners:
             listener(before, item)
 
 
-def _version(item: Json) -> str:
-    return str(item["metadata"].get("resourceVersion", ""))
+def _version(item: Json) -> int:
+    """Versions count up within a cluster; assumed writes may be ahead of the watch."""
+    text = str(item["metadata"].get("resourceVersion", ""))
+    return int(text) if text.isdigit() else 0
+
+
+def _same_object(before: Json, item: Json) -> bool:
+    return bool(before["metadata"].get("uid") == item["metadata"].get("uid"))
 
 
 class Cluster:

@@ -60,6 +60,7 @@ def command(
 def main(args: argparse.Namespace) -> int:
     """0 after a clean stop, 2 for a scenario or a kubeconfig that cannot be used."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s fleet %(message)s")
+    logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
     if args.die_with_parent:
         _die_with_parent()
     try:

@@ -110,6 +110,7 @@ class Container:
         size = image_mib(image)
         seconds = 0.8 if image in pod.machine.images else size / _PULL_MIB_PER_SECOND
         await pod.clock.sleep(seconds)
+        seconds = pod.clock.shortened(seconds)
         pod.machine.images.add(image)
         pod.event(
             "Pulled",

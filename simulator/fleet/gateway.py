@@ -63,7 +63,11 @@ class Pods:
         raise Refused(f"dial tcp {address}:{port}: connect: connection refused")
 
     def has_node(self, address: str) -> bool:
-        return any(k.machine.address == address and not k.machine.silent for k in self._kubelets)
+        """By InternalIP or by the host name that the API server prefers."""
+        return any(
+            address in {k.machine.address, k.machine.name} and not k.machine.silent
+            for k in self._kubelets
+        )
 
 
 async def answer(

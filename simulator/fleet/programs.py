@@ -158,11 +158,13 @@ class Serving(Program):
         if not self._memory.downloaded(model.name):
             seconds = model.weights_mib / _DOWNLOAD_MIB_PER_SECOND
             await self._wait(seconds)
-            self._say(f"Time spent downloading weights for {model.name}: {seconds:.6f} seconds")
+            took = self.clock.shortened(seconds)
+            self._say(f"Time spent downloading weights for {model.name}: {took:.6f} seconds")
         seconds = model.weights_mib / _LOAD_MIB_PER_SECOND
         await self._wait(seconds)
         self._say(
-            f"Model loading took {model.weights_mib / 1024:.4f} GiB and {seconds:.6f} seconds"
+            f"Model loading took {model.weights_mib / 1024:.4f} GiB and "
+            f"{self.clock.shortened(seconds):.6f} seconds"
         )
 
     async def _wait(self, seconds: float) -> None:

@@ -10,6 +10,7 @@ from simulator.fleet.api import CLAIMS, NODES, PODS, SERVICES, SLICES, Api, ApiE
 from simulator.fleet.cache import Cluster
 from simulator.fleet.callers import Callers
 from simulator.fleet.clock import Clock
+from simulator.fleet.controllers import Runnable, all_controllers
 from simulator.fleet.events import Recorder
 from simulator.fleet.faults import Faults
 from simulator.fleet.gateway import KUBELET_PORT, Egress, Gateway, Pods
@@ -102,8 +103,10 @@ class Fleet:
                 kubelet_port=port,
             )
 
-    def _controllers(self) -> list[Any]:
-        return []
+    def _controllers(self) -> list[Runnable]:
+        if self._nodes_only:
+            return []
+        return all_controllers(self.cluster, self.recorder, self.clock)
 
     async def _install(self) -> None:
         pause = 0.2

@@ -60,7 +60,7 @@ def _devices(node: NodeSpec, card: Card, sick: dict[int, Sick], since: str) -> l
         whole = {
             "name": card.name,
             "attributes": _gpu_attributes(node, card),
-            "capacity": {"memory": {"value": f"{card.model.memory_mib}Mi"}},
+            "capacity": {"memory": {"value": mebibytes(card.model.memory_mib)}},
         }
         return [_with_taints(whole, sick.get(card.index), since)]
     return [
@@ -162,7 +162,7 @@ def _mig_attributes(node: NodeSpec, card: Card, instance: Instance) -> Json:
 
 def _capacity(profile: MigProfile) -> Json:
     return {
-        "memory": {"value": f"{profile.memory_mib}Mi"},
+        "memory": {"value": mebibytes(profile.memory_mib)},
         "multiprocessors": {"value": str(profile.multiprocessors)},
         "copyEngines": {"value": str(profile.copy_engines)},
         "decoders": {"value": str(profile.decoders)},
@@ -195,4 +195,11 @@ def _all_counters(card: Card) -> Json:
 
 
 def _amount(value: str) -> int:
+    if value.endswith("Gi"):
+        return int(value.removesuffix("Gi")) * 1024
     return int(value.removesuffix("Mi"))
+
+
+def mebibytes(amount: int) -> str:
+    """In the form that the API server keeps, or every heartbeat would find a difference."""
+    return f"{amount}Mi" if amount % 1024 else f"{amount // 1024}Gi"
