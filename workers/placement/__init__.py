@@ -1,0 +1,1 @@
+"""The placement worker: warm snapshots of clusters, and answers from them."""
