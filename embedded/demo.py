@@ -58,7 +58,7 @@ class Demo:
         kubeconfig, cluster = self._start_cluster()
         self._start_databases()
         self._start_portal(listener)
-        self._await_cluster(kubeconfig, cluster)
+        self._start_fleet(kubeconfig, cluster)
         self._fill(kubeconfig)
         self.supervisor.wait(lambda: answers(url), "the login page", 120)
         return kubeconfig
@@ -91,32 +91,33 @@ class Demo:
             )
 
     def _start_cluster(self) -> tuple[Path, Service]:
+        """The API server, whose port is part of the address under which the portal knows it."""
         if self.kubernetes:
-            return self._start_kubernetes()
-        folder = self.state.folder / "cluster"
-        # The port is part of the address under which the portal knows the cluster.
-        port = self.state.port("cluster_port", free_port)
-        arguments = ("serve", f"--dir={folder}", f"--port={port}", "--scenario=demo")
-        command = python("cluster", "-m", "simulator", *arguments)
+            from embedded import controlplane
+
+            folder = self.state.short_path("kubernetes")
+            port = self.state.port("kubernetes_port", free_port)
+            flags = (f"-port={port}", f"-pod-proxy={folder.with_name('pods.sock')}")
+            command = controlplane.command(folder, *flags)
+        else:
+            folder = self.state.folder / "cluster"
+            port = self.state.port("cluster_port", free_port)
+            arguments = ("serve", f"--dir={folder}", f"--port={port}", "--die-with-parent")
+            command = python("cluster", "-m", "simulator", *arguments)
         return folder / "kubeconfig", self.supervisor.start(command)
 
-    def _start_kubernetes(self) -> tuple[Path, Service]:
-        from embedded import controlplane
+    def _start_fleet(self, kubeconfig: Path, cluster: Service) -> None:
+        """The nodes, as soon as there is an API server that they can join."""
 
-        folder = self.state.short_path("kubernetes")
-        port = self.state.port("kubernetes_port", free_port)
-        flags = (f"-port={port}", f"-pod-proxy={folder.with_name('pods.sock')}")
-        return folder / "kubeconfig", self.supervisor.start(controlplane.command(folder, *flags))
-
-    def _await_cluster(self, kubeconfig: Path, cluster: Service) -> None:
         def ready() -> bool:
             return any(line.startswith("ready ") for line in cluster.last_lines)
 
         self.supervisor.wait(ready, "the cluster", 120)
+        arguments = [f"--kubeconfig={kubeconfig}", "--scenario=demo", "--die-with-parent"]
         if self.kubernetes:
-            proxy = kubeconfig.parent.with_name("pods.sock")
-            arguments = (f"--kubeconfig={kubeconfig}", f"--pod-proxy={proxy}", "--scenario=demo")
-            self.supervisor.start(python("fleet", "-m", "simulator", "fleet", *arguments))
+            pods = self.state.short_path("kubernetes").with_name("pods.sock")
+            arguments += ["--nodes-only", f"--egress={pods}"]
+        self.supervisor.start(python("fleet", "-m", "simulator", "fleet", *arguments))
 
     def _start_portal(self, listener: socket.socket) -> None:
         environment = self.environment
