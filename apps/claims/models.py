@@ -16,6 +16,7 @@ class Claim(models.Model):
     uid = models.TextField()
     namespace = models.TextField()
     name = models.TextField()
+    resource_version = models.TextField(blank=True)
     state = models.CharField(max_length=12, choices=State)
     node_name = models.TextField(blank=True)
     device_class = models.TextField(blank=True)

@@ -1,10 +1,26 @@
-"""A cluster row to a connection."""
+"""From a cluster's row to a connection. Only tasks and workers call this, never a request."""
 
 from apps.common import secrets
 from apps.inventory.models import Cluster
-from kube import client, connect, credentials
+from kube import api, client, credentials
+from kube.errors import BadCredentials
 
 
 def to(cluster: Cluster) -> client.Cluster:
-    """A connection with the cluster's own credentials; raises Undecryptable for a lost key."""
-    return connect(credentials.load(secrets.unseal(bytes(cluster.credentials))))
+    """A connection with the cluster's stored credentials; raises BadCredentials."""
+    return api.connect(stored(cluster), user_agent="claimyard")
+
+
+def stored(cluster: Cluster) -> credentials.Credentials:
+    """The credentials of a cluster, opened. They must not leave the calling function."""
+    try:
+        return credentials.load(secrets.unseal(bytes(cluster.credentials)))
+    except secrets.Undecryptable as error:
+        raise BadCredentials(
+            "undecryptable", f"The stored credentials cannot be opened: {error}. Store new ones."
+        ) from None
+
+
+def sealed(opened: credentials.Credentials) -> bytes:
+    """Credentials as they are kept in the row."""
+    return secrets.seal(opened.dump())

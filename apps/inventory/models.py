@@ -259,6 +259,7 @@ class Pod(models.Model):
     uid = models.TextField()
     namespace = models.TextField()
     name = models.TextField()
+    resource_version = models.TextField(blank=True)
     node_name = models.TextField(blank=True)
     phase = models.TextField()
     is_ready = models.BooleanField(default=False)
