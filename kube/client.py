@@ -30,7 +30,7 @@ class Item(NamedTuple):
 
     def object(self) -> Json:
         """The whole object; an item of a list carries no apiVersion and kind of its own."""
-        found: Json = orjson.loads(self.raw)
+        found: Json = orjson.loads(memoryview(self.raw))
         return found
 
 

@@ -185,7 +185,7 @@ def _write_uses(
     for pod in pods:
         for row in _pod_uses(cluster_id, pod, mirror, now):
             rows[_key(row)] = row
-    looked_at = [one.uid for one in (*claims, *pods)]
+    looked_at = [*(claim.uid for claim in claims), *(pod.uid for pod in pods)]
     changed = _close(cluster_id, looked_at, gone, rows, _ends(pods), now)
     if rows:
         bulk.upsert(Use, _USE_COLUMNS, list(rows.values()), key=_USE_KEY, where=_OPEN, update=False)
@@ -318,7 +318,7 @@ def _note_running(cluster_id: int, pods: list[PodUse]) -> bool:
             " AND ended_at IS NULL",
             [(moment(pod.running_at), cluster_id, pod.namespace, list(pod.claims)) for pod in pods],
         )
-        return cursor.rowcount > 0
+        return bool(cursor.rowcount > 0)
 
 
 def _name_tenants(cluster_id: int, tenants: dict[str, str]) -> None:

@@ -1,5 +1,8 @@
 """From a cluster's row to a connection. Only tasks and workers call this, never a request."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from apps.common import secrets
 from apps.inventory.models import Cluster
 from kube import api, client, credentials
@@ -9,6 +12,16 @@ from kube.errors import BadCredentials
 def to(cluster: Cluster) -> client.Cluster:
     """A connection with the cluster's stored credentials; raises BadCredentials."""
     return api.connect(stored(cluster), user_agent="claimyard")
+
+
+@contextmanager
+def opened(cluster: Cluster) -> Iterator[client.Cluster]:
+    """A connection that is closed in the end."""
+    connection = to(cluster)
+    try:
+        yield connection
+    finally:
+        connection.close()
 
 
 def stored(cluster: Cluster) -> credentials.Credentials:

@@ -39,13 +39,14 @@ def waiting(status: Json) -> str:
 
 def _container(raw: Json) -> Json:
     state: dict[str, Any] = raw.get("state") or {}
-    name, detail = next(iter(state.items()), ("", {}))
+    name = next(iter(state), "")
+    detail: dict[str, Any] = state.get(name) or {}
     last = (raw.get("lastState") or {}).get("terminated") or {}
     found = {
         "name": str(raw.get("name") or ""),
         "state": name,
-        "reason": str((detail or {}).get("reason") or ""),
-        "message": str((detail or {}).get("message") or "")[:LONGEST_TEXT],
+        "reason": str(detail.get("reason") or ""),
+        "message": str(detail.get("message") or "")[:LONGEST_TEXT],
         "ready": bool(raw.get("ready")),
         "restarts": int(raw.get("restartCount") or 0),
     }
