@@ -7,11 +7,10 @@ import fcntl
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-from embedded.processes import ProcessFailedError
+from embedded.processes import Command, ProcessFailedError, spawn
 
 USUAL_PLACES = ("/usr/local/go/bin/go", "/usr/lib/go/bin/go", "/opt/homebrew/bin/go")
 
@@ -62,18 +61,14 @@ def _build(source: Path, wanted: Path) -> None:
     unfinished = wanted.with_name(f"{wanted.name}.{os.getpid()}")
     path = f"{Path(go()).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     print(f"building {source.name} with Go, once per source (minutes)", file=sys.stderr, flush=True)
-    done = subprocess.run(
-        ["sh", str(source / "build.sh"), str(unfinished)],
-        env={**os.environ, "PATH": path},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
+    command = Command(
+        source.name, ("sh", str(source / "build.sh"), str(unfinished)), {"PATH": path}
     )
-    if done.returncode:
+    process = spawn(command)  # so that it ends with us: nobody waits for it then
+    output = process.communicate()[0].decode(errors="replace")
+    if process.returncode:
         unfinished.unlink(missing_ok=True)
-        tail = "\n  ".join(done.stdout.splitlines()[-20:])
+        tail = "\n  ".join(output.splitlines()[-20:])
         raise ProcessFailedError(f"{source}/build.sh failed:\n  {tail}")
     unfinished.rename(wanted)
     for old in wanted.parent.glob(f"{source.name}-*"):  # 140 MB each: keep the newest only

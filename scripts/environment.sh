@@ -97,6 +97,6 @@ if [ ! -w "${HOME:-/nonexistent}" ]; then # an account without a home
 fi
 say "preparing .venv with $python"
 get_uv
-UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT="$PWD/.venv" \
+UV_PYTHON_DOWNLOADS=never UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-true}" UV_PROJECT_ENVIRONMENT="$PWD/.venv" \
     build/uv/bin/uv sync --locked --quiet --no-progress --python "$python"
 printf '%s\n' "$state" >"$stamp"

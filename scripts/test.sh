@@ -5,8 +5,8 @@ cd "$(dirname "$0")/.."
 mkdir -p build
 
 programs=
-for folder in tests/kubernetes/controlplane tests/oracle/upstream; do
-    if [ -f "$folder/build.sh" ]; then programs="$programs $folder"; fi
+for build in tests/*/*/build.sh; do
+    programs="$programs $(dirname "$build")"
 done
 # shellcheck disable=SC2086 # a list of folders
 nice -n 5 .venv/bin/python -m embedded.gobuild $programs >build/go.log 2>&1 </dev/null &

@@ -114,19 +114,24 @@ def sent() -> Iterator[Sent]:
     before_task_publish.disconnect(note)
 
 
+#: The Go program that tests with this mark need.
+GO_PROGRAMS = {
+    "cluster": controlplane.SOURCE,
+    "oracle": Path(__file__).parent / "oracle" / "allocator",
+}
 BUILD_FAILURES: dict[Path, ProcessFailedError] = {}
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Build the control plane outside a test's time limit: a first build takes ten minutes."""
-    wanted = controlplane.SOURCE
-    existing = os.environ.get("CLAIMYARD_TEST_KUBECONFIG")
-    if item.get_closest_marker("cluster") and not existing and wanted not in BUILD_FAILURES:
-        try:
-            gobuild.binary(wanted)
-        except ProcessFailedError as error:
-            BUILD_FAILURES[wanted] = error  # told by the fixture, as a test's own failure
+    """Build outside a test's time limit: a first build may take ten minutes."""
+    for mark, source in GO_PROGRAMS.items():
+        existing = mark == "cluster" and os.environ.get("CLAIMYARD_TEST_KUBECONFIG")
+        if item.get_closest_marker(mark) and not existing and source not in BUILD_FAILURES:
+            try:
+                gobuild.binary(source)
+            except ProcessFailedError as error:
+                BUILD_FAILURES[source] = error  # told by a fixture, as a test's own failure
     return (yield)
 
 
