@@ -30,7 +30,11 @@ def observe_cluster(cluster: Cluster) -> int:
     deployments = list(live().filter(cluster=cluster).prefetch_related("pools"))
     if not deployments:
         return 0
-    connection = connections.to(cluster)
+    with connections.opened(cluster) as connection:
+        return _observe(connection, deployments)
+
+
+def _observe(connection: client.Cluster, deployments: list[Deployment]) -> int:
     pods = _by_pool(connection.list_all(kinds.PODS, label_selector=OURS))
     claims = _by_pool(_claims(connection))
     changed = 0

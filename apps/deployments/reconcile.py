@@ -67,12 +67,11 @@ def _prune(
 ) -> writing.Outcome:
     """Delete what an earlier generation left: a pool that is gone, a template no pod uses."""
     wanted = {(one["kind"], one["metadata"]["name"]) for one in manifests}
-    connection = connections.to(deployment.cluster)
     try:
-        left = [
-            one for one in _owned(connection, deployment) if (one.kind.kind, one.name) not in wanted
-        ]
-        used = _templates_in_use(connection, deployment) if left else set()
+        with connections.opened(deployment.cluster) as connection:
+            owned = _owned(connection, deployment)
+            left = [one for one in owned if (one.kind.kind, one.name) not in wanted]
+            used = _templates_in_use(connection, deployment) if left else set()
     except Permanent as error:
         note = Condition("Applied", "False", error.reason, error.message)
         return replace(outcome, condition=note)
@@ -109,11 +108,11 @@ def _templates_in_use(connection: client.Cluster, deployment: Deployment) -> set
 
 def _retire(deployment: Deployment) -> dict[str, Any]:
     """Remove everything; only when neither pod nor claim is left is it retired."""
-    connection = connections.to(deployment.cluster)
     try:
-        outcome = writing.remove(deployment.cluster, _owned(connection, deployment))
-        if outcome.condition.status == "True":
+        with connections.opened(deployment.cluster) as connection:
+            outcome = writing.remove(deployment.cluster, _owned(connection, deployment))
             left = _still_there(connection, deployment)
+        if outcome.condition.status == "True":
             if not left:
                 return record(deployment, outcome) | _retired(deployment)
             text = "Waiting for " + ", ".join(left[:5]) + " to end."

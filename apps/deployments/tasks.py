@@ -64,13 +64,14 @@ def pod_logs(ask: Ask) -> dict[str, Any]:
     cluster = Cluster.objects.get(pk=ask.cluster_id or 0)
     question = ask.question
     try:
-        text = connections.to(cluster).logs(
-            question["namespace"],
-            question["pod"],
-            container="server",
-            tail=LOG_LINES,
-            previous=bool(question.get("previous")),
-        )
+        with connections.opened(cluster) as connection:
+            text = connection.logs(
+                question["namespace"],
+                question["pod"],
+                container="server",
+                tail=LOG_LINES,
+                previous=bool(question.get("previous")),
+            )
     except ClusterError as error:
         raise asks.Unanswerable(error.message) from None
     return {"text": text, "pod": question["pod"]}

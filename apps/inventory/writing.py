@@ -76,7 +76,8 @@ def keep_so(
     Transient cluster errors pass through; permanent ones become the condition.
     """
     try:
-        return _keep_so(cluster, manifests, adopt=adopt, force=force, touch=touch)
+        with connections.opened(cluster) as connection:
+            return _keep_so(connection, cluster, manifests, adopt=adopt, force=force, touch=touch)
     except Conflict as error:
         fields = ", ".join(cause.field for cause in error.causes[:5])
         what = f"Somebody else owns {fields}. " if fields else ""
@@ -86,9 +87,14 @@ def keep_so(
 
 
 def _keep_so(
-    cluster: Cluster, manifests: Sequence[Json], *, adopt: bool, force: bool, touch: bool
+    connection: client.Cluster,
+    cluster: Cluster,
+    manifests: Sequence[Json],
+    *,
+    adopt: bool,
+    force: bool,
+    touch: bool,
 ) -> Outcome:
-    connection = connections.to(cluster)
     live = [_live(connection, manifest) for manifest in manifests]
     for manifest, found in zip(manifests, live, strict=True):
         if found is not None and not adopt and not is_ours(found):
@@ -161,13 +167,13 @@ def _proposal(manifests: Sequence[Json], live: Sequence[Json | None]) -> str:
 def remove(cluster: Cluster, objects: Sequence[Object]) -> Outcome:
     """Delete what is ours of these, in order; what is gone already is no error."""
     try:
-        return _remove(cluster, objects)
+        with connections.opened(cluster) as connection:
+            return _remove(connection, cluster, objects)
     except Permanent as error:
         return Outcome(_condition(False, error.reason, error.message))
 
 
-def _remove(cluster: Cluster, objects: Sequence[Object]) -> Outcome:
-    connection = connections.to(cluster)
+def _remove(connection: client.Cluster, cluster: Cluster, objects: Sequence[Object]) -> Outcome:
     there = []
     for one in objects:
         try:
