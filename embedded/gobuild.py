@@ -12,6 +12,7 @@ from pathlib import Path
 
 from embedded.processes import Command, ProcessFailedError, spawn
 
+KEPT_BUILDS = 4
 USUAL_PLACES = ("/usr/local/go/bin/go", "/usr/lib/go/bin/go", "/opt/homebrew/bin/go")
 
 
@@ -71,9 +72,15 @@ def _build(source: Path, wanted: Path) -> None:
         tail = "\n  ".join(output.splitlines()[-20:])
         raise ProcessFailedError(f"{source}/build.sh failed:\n  {tail}")
     unfinished.rename(wanted)
-    for old in wanted.parent.glob(f"{source.name}-*"):  # 140 MB each: keep the newest only
-        if old.suffix != ".lock" and not old.name.startswith(wanted.name):
-            old.unlink(missing_ok=True)
+    _prune(wanted)
+
+
+def _prune(newest: Path) -> None:
+    """Keep a few builds, for other checkouts and branches; each may have 140 MB."""
+    stem = newest.name.rpartition("-")[0]
+    builds = [one for one in newest.parent.glob(f"{stem}-*") if one.suffix != ".lock"]
+    for old in sorted(builds, key=lambda one: one.stat().st_mtime, reverse=True)[KEPT_BUILDS:]:
+        old.unlink(missing_ok=True)
 
 
 def main() -> None:
