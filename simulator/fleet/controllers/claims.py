@@ -98,6 +98,7 @@ class Claims:
             self._failed(
                 pod,
                 entry,
+                f'resource claim template "{entry["resourceClaimTemplateName"]}": '
                 f'resourceclaimtemplate.resource.k8s.io "{entry["resourceClaimTemplateName"]}" '
                 "not found",
             )

@@ -72,6 +72,13 @@ def _progressing(
             "reason": "NewReplicaSetAvailable",
             "message": f'ReplicaSet "{name}" has successfully progressed.',
         }
+    if (
+        before is not None
+        and before.get("reason") == "NewReplicaSetAvailable"
+        and status["replicas"] == status["updatedReplicas"]
+    ):
+        # Complete once is complete until the template changes, whatever its pods do since.
+        return {key: before[key] for key in ("type", "status", "reason", "message")}
     since = before.get("lastUpdateTime", now) if before else now
     known = before is not None and before.get("reason") != "NewReplicaSetAvailable"
     if known and not _moved(deployment, status) and parsed(now) - parsed(since) > patience:

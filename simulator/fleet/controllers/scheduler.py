@@ -9,6 +9,7 @@ from domain.placement import (
     Delete,
     Features,
     Fleet,
+    PodFit,
     PodPlacement,
     Upsert,
     apply_all,
@@ -168,7 +169,7 @@ class Scheduler:
 
     async def _refuse(self, pod: Json, placement: PodPlacement) -> None:
         self._waiting[key_of(pod)] = None
-        message = _message(pod, placement)
+        message = _message(placement, self._stores[NODES.kind])
         self._recorder.record(pod, "FailedScheduling", message, component=_COMPONENT, warning=True)
         condition = {
             "type": "PodScheduled",
@@ -296,24 +297,27 @@ def _matters(kind: str, before: Json | None, after: Json | None) -> bool:
     return True
 
 
-def _message(pod: Json, placement: PodPlacement) -> str:
-    """With what PostFilter adds: preemption never helps where devices are missing."""
+def _message(placement: PodPlacement, nodes: Store) -> str:
+    """With what preemption adds, which never frees a device and seldom a card."""
     base = placement.message
     if not base.startswith("0/"):
         return base
     total = len(placement.fits)
-    hopeless = sum(not _is_resolvable(fit.reasons) for fit in placement.fits)
-    parts = []
-    if total - hopeless:
-        parts.append(f"{total - hopeless} No preemption victims found for incoming pod")
-    if hopeless:
-        parts.append(f"{hopeless} Preemption is not helpful for scheduling")
-    claims = pod["spec"].get("resourceClaims")
-    post = "still not schedulable" if claims else "no new claims to deallocate"
-    return f"{base} {post}, preemption: 0/{total} nodes are available: {', '.join(sorted(parts))}."
+    hopeful = sum(_may_preempt(fit, nodes.get("", fit.node) or {}) for fit in placement.fits)
+    parts = [f"{hopeful} No preemption victims found for incoming pod"] if hopeful else []
+    if hopeful < total:
+        parts.append(f"{total - hopeful} Preemption is not helpful for scheduling")
+    return f"{base} preemption: 0/{total} nodes are available: {', '.join(sorted(parts))}."
 
 
-def _is_resolvable(reasons: tuple[str, ...]) -> bool:
-    return bool(reasons) and all(
-        reason.startswith(("Insufficient ", "Too many pods")) for reason in reasons
+def _may_preempt(fit: PodFit, node: Json) -> bool:
+    """Only resources that the node has at all, and that others hold, can be freed."""
+    allocatable = (node.get("status") or {}).get("allocatable") or {}
+    return bool(fit.reasons) and all(
+        reason == "Too many pods"
+        or (
+            reason.startswith("Insufficient ")
+            and allocatable.get(reason.removeprefix("Insufficient "), "0") != "0"
+        )
+        for reason in fit.reasons
     )
