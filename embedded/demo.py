@@ -59,8 +59,9 @@ class Demo:
         self._start_databases()
         self._start_portal(listener)
         self._start_fleet(kubeconfig, cluster)
-        self._fill(kubeconfig)
         self.supervisor.wait(lambda: answers(url), "the login page", 120)
+        self.supervisor.log.say(f"the login page answers at {url}/; filling the demo")
+        self._fill(kubeconfig)
         return kubeconfig
 
     def _start_databases(self) -> None:
