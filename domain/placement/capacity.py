@@ -42,10 +42,11 @@ def allowed(device: Device, taken: Mapping[str, Amount], *, fractional: bool) ->
 
 def fits(device: Device, taken: Mapping[str, Amount], used: Consumed, picked: Consumed) -> bool:
     """Whether there is room beside what is in use and what this attempt already picked."""
-    return all(
-        taken[name].nanos + used.get(name, 0) + picked.get(name, 0) <= capacity.value.nanos
-        for name, capacity in device.capacity.items()
-    )
+    for name, capacity in device.capacity.items():
+        total = taken[name].nanos + used.get(name, 0) + picked.get(name, 0)
+        if total > capacity.value.nanos:
+            return False
+    return True
 
 
 def _rounded(asked: Amount | None, capacity: Capacity, *, fractional: bool) -> Amount:

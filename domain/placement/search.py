@@ -53,6 +53,7 @@ class Search:
     chosen: dict[tuple[int, int], int] = field(default_factory=dict)
     marked: dict[DeviceID, list[int]] = field(default_factory=dict)
     shares: dict[DeviceID, list[Mapping[str, Amount]]] = field(default_factory=dict)
+    usable: dict[int, list[bool | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         lookup = Attributes().lookup
@@ -130,9 +131,19 @@ class Search:
             raise _TooMany
         if demand.request.mode == ALL:
             return self._next_of_all(claim, line, demand, index)
+        return self._next_of_some(claim, line, demand, index, start)
+
+    def _next_of_some(self, claim: int, line: int, demand: Demand, index: int, start: int) -> bool:
+        usable = self._usable_by(demand)
         for position in range(start, len(self.candidates)):
+            if usable[position] is False:
+                continue
             candidate = self.candidates[position]
-            if not self._is_candidate(claim, demand, candidate):
+            if self._is_in_use(claim, demand.request, candidate.device):
+                continue
+            if usable[position] is None:
+                usable[position] = self._is_usable(demand, candidate)
+            if not usable[position] or not self._has_room(demand, candidate.device):
                 continue
             undo = self._take(claim, demand, candidate, must=False)
             if undo is None:
@@ -143,8 +154,12 @@ class Search:
 
     def _next_of_all(self, claim: int, line: int, demand: Demand, index: int) -> bool:
         """The order does not matter: if one of them cannot be had, there is no solution."""
-        candidates = demand.every or ()
-        undo = self._take(claim, demand, candidates[index], must=True)
+        candidate = (demand.every or ())[index]
+        if self._is_in_use(claim, demand.request, candidate.device):
+            return False
+        if not self._is_usable(demand, candidate):
+            return False
+        undo = self._take(claim, demand, candidate, must=True)
         return undo is not None and self._followed(undo, claim, line, demand, index, 0)
 
     def _followed(
@@ -159,13 +174,23 @@ class Search:
             undo()
         return done
 
-    def _is_candidate(self, claim: int, demand: Demand, candidate: Candidate) -> bool:
-        request, device = demand.request, candidate.device
-        if self._is_in_use(claim, request, device):
+    def _usable_by(self, demand: Demand) -> list[bool | None]:
+        """What is known of each candidate; a selector is evaluated only when it is reached."""
+        known = self.usable.get(id(demand))
+        if known is None:
+            known = self.usable[id(demand)] = [None] * len(self.candidates)
+        return known
+
+    def _is_usable(self, demand: Demand, candidate: Candidate) -> bool:
+        """All that does not depend on what was picked. Raises Fatal, or Unknown."""
+        site, request, device = self.site, demand.request, candidate.device
+        if not site.selectable(demand.claim, request, demand.owner, candidate):
             return False
-        if not self.site.selectable(demand.claim, request, demand.owner, candidate):
+        if site.features.consumable_capacity and self._share_of(demand, device) is None:
             return False
-        return self._has_room(demand, device)
+        if device.consumes and not site.features.partitionable_devices:
+            return False
+        return site.supports_operations(candidate.slice) and site.tolerated(request, device)
 
     def _is_in_use(self, claim: int, request: Request, device: Device) -> bool:
         """Admin access looks over everybody's shoulder, but only once per claim."""
@@ -174,16 +199,19 @@ class Search:
             return holders is not None and claim in holders
         return bool(holders) or device.id in self.site.ledger.taken
 
-    def _has_room(self, demand: Demand, device: Device) -> bool:
-        if not self.site.features.consumable_capacity:
-            return True
+    def _share_of(self, demand: Demand, device: Device) -> Mapping[str, Amount] | None:
         try:
-            taken = self.site.share_of(demand.request, device)
+            return self.site.share_of(demand.request, device)
         except Fatal as problem:
             raise Fatal(
                 f"claim {demand.claim}, request {demand.request.name}: checking capacity for "
                 f"device {device.id}: {problem}"
             ) from problem
+
+    def _has_room(self, demand: Demand, device: Device) -> bool:
+        if not self.site.features.consumable_capacity:
+            return True
+        taken = self._share_of(demand, device)
         if taken is None:
             return False
         picked: dict[str, int] = {}
@@ -193,17 +221,12 @@ class Search:
         return fits(device, taken, self.site.ledger.consumed.get(device.id, {}), picked)
 
     def _take(self, claim: int, demand: Demand, candidate: Candidate, *, must: bool) -> Undo | None:
-        """Marks the device as picked and returns how to undo that; None if it cannot be had."""
-        site, request, device = self.site, demand.request, candidate.device
-        is_share = site.features.consumable_capacity and bool(device.shared)
-        if self._is_in_use(claim, request, device) and not (is_share and request.is_admin):
-            return None
-        if not site.supports_operations(candidate.slice):
-            return None
-        if device.consumes and not site.features.partitionable_devices:
-            return None
-        if not site.tolerated(request, device):
-            return None
+        """Marks a usable device as picked and returns how to undo that; None if it cannot be had.
+
+        must: a constraint that refuses it is an error, since "all devices" includes it.
+        """
+        device = candidate.device
+        is_share = self.site.features.consumable_capacity and bool(device.shared)
         undo: list[Undo] = []
         try:
             taken = (

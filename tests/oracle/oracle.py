@@ -69,7 +69,7 @@ class Oracle:
             [gobuild.binary(SOURCE)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "GOMAXPROCS": "2"},
+            env={**os.environ, "GOMAXPROCS": "2", "GOGC": "400"},
         )
 
     def __enter__(self) -> Self:
