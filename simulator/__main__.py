@@ -1,4 +1,7 @@
-"""`python -m simulator serve --dir DIR`: the simulated API server as a process."""
+"""`python -m simulator serve --dir DIR`: the simulated API server as a process.
+
+With `--scenario` a fleet comes along as a child process; `fleet` is that alone, for any cluster.
+"""
 
 import argparse
 import asyncio
@@ -9,6 +12,7 @@ import sys
 from pathlib import Path
 
 from simulator.apiserver import Options, Server
+from simulator.fleet import cli
 
 PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 
@@ -33,6 +37,8 @@ def parser() -> argparse.ArgumentParser:
     )
     serve.add_argument("--history", type=int, default=4096, help="changes remembered of each kind")
     serve.add_argument("--die-with-parent", action="store_true")
+    cli.add_scenario_arguments(serve, default="")
+    cli.add_arguments(commands.add_parser("fleet", help="run a fleet on a cluster"))
     return arguments
 
 
@@ -55,11 +61,16 @@ async def serve(given: argparse.Namespace) -> None:
         port = server.url.rpartition(":")[2]
         sys.stdout.write(f"ready port={port} kubeconfig={server.kubeconfig}\n")
         sys.stdout.flush()
-        await stop.wait()
+        async with cli.beside(server.kubeconfig, given, stop):
+            await stop.wait()
 
 
 def main(arguments: list[str] | None = None) -> None:
     given = parser().parse_args(arguments)
+    if given.command == "fleet":
+        sys.exit(cli.main(given))
+    if given.scenario:
+        cli.check(given)
     if given.die_with_parent:
         die_with_parent()
     asyncio.run(serve(given))

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 
 from simulator.fleet.run import run
@@ -29,14 +30,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_scenario_arguments(parser: argparse.ArgumentParser) -> None:
+def add_scenario_arguments(parser: argparse.ArgumentParser, default: str = "demo") -> None:
     parser.add_argument(
-        "--scenario", default="demo", help=f"{', '.join(names())}, or the path of a .yaml file"
+        "--scenario",
+        default=default,
+        help=f"{', '.join(names())}, or the path of a .yaml file; default: {default or 'none'}",
     )
     parser.add_argument("--seed", type=int, help="instead of the scenario's")
     parser.add_argument(
         "--speed", type=float, help="how many times faster pulls, loads and waits go by"
     )
+
+
+def check(given: argparse.Namespace) -> None:
+    """Ends the program with a sentence when the scenario cannot be used."""
+    try:
+        load(given.scenario, seed=given.seed, speed=given.speed)
+    except BadScenario as error:
+        raise SystemExit(f"error: {error}") from None
+
+
+@contextlib.asynccontextmanager
+async def beside(
+    kubeconfig: str, given: argparse.Namespace, stop: asyncio.Event
+) -> AsyncIterator[None]:
+    """A fleet as a child process while the body runs; `stop` is set when the child ends."""
+    if not given.scenario:
+        yield
+        return
+    words = command(kubeconfig, scenario=given.scenario, seed=given.seed, speed=given.speed)
+    child = await asyncio.create_subprocess_exec(*words)
+
+    async def watch() -> None:
+        await child.wait()
+        stop.set()
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        watching.cancel()
+        if child.returncode is None:
+            child.terminate()
+            await child.wait()
 
 
 def command(
@@ -58,18 +94,15 @@ def command(
 
 
 def main(args: argparse.Namespace) -> int:
-    """0 after a clean stop, 2 for a scenario or a kubeconfig that cannot be used."""
+    """0 after a clean stop; ends with a sentence when scenario or kubeconfig cannot be used."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s fleet %(message)s")
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
     if args.die_with_parent:
         _die_with_parent()
-    try:
-        scenario = load(args.scenario, seed=args.seed, speed=args.speed)
-        if not args.kubeconfig.is_file():
-            raise BadScenario(f"there is no kubeconfig {args.kubeconfig}")
-    except BadScenario as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201 - it is a command line
-        return 2
+    check(args)
+    if not args.kubeconfig.is_file():
+        raise SystemExit(f"error: there is no kubeconfig {args.kubeconfig}")
+    scenario = load(args.scenario, seed=args.seed, speed=args.speed)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(
             _until_signal(
@@ -79,8 +112,8 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _until_signal(work: object) -> None:
-    task = asyncio.ensure_future(work)  # type: ignore[call-overload]
+async def _until_signal(work: Coroutine[None, None, None]) -> None:
+    task = asyncio.create_task(work)
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, task.cancel)
     with contextlib.suppress(asyncio.CancelledError):
