@@ -74,8 +74,7 @@ def plan(*, tenant: Tenant, asked: Asked, held: dict[str, int] | None = None) ->
     if len(set(names)) != len(names):
         raise InvalidValue("Two pools have the same name.", field="pools")
     pools = tuple(
-        _pool(tenant, cluster, one, f"pools[{index}]", held or {})
-        for index, one in enumerate(asked.pools)
+        _pool(tenant, cluster, asked, index, held or {}) for index in range(len(asked.pools))
     )
     serving = Serving(
         tenant=tenant.slug,
@@ -89,8 +88,9 @@ def plan(*, tenant: Tenant, asked: Asked, held: dict[str, int] | None = None) ->
 
 
 def _pool(
-    tenant: Tenant, cluster: Cluster, asked: PoolAsked, at: str, held: dict[str, int]
+    tenant: Tenant, cluster: Cluster, whole: Asked, index: int, held: dict[str, int]
 ) -> PoolPlan:
+    asked, at = whole.pools[index], f"pools[{index}]"
     version = _version(tenant, asked, at, held)
     pattern = catalog.pattern_of(version)
     offered = set(catalog.classes_in(cluster).values_list("name", flat=True))
@@ -101,7 +101,7 @@ def _pool(
             )
     try:
         values = patterns.accept(pattern, asked.params)
-        spec = pool_spec(asked, pattern, values)
+        spec = pool_spec(whole, asked, pattern, values)
     except InvalidValue as error:
         raise InvalidValue(str(error), field=f"{at}.{error.field}") from None
     return PoolPlan(asked, version, pattern, values, spec)

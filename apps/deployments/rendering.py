@@ -8,7 +8,7 @@ from apps.deployments.models import Deployment, ModelPool
 from domain import asked as asking
 from domain import patterns
 from domain.asked import Asked, PoolAsked
-from domain.manifests import Manifest, Pool, Serving, render
+from domain.manifests import Manifest, Pool, Serving, parallel_args, render
 from domain.policies import SERVICE_ACCOUNT
 
 
@@ -43,11 +43,17 @@ def _pool_content(pool: ModelPool) -> dict[str, Any]:
     }
 
 
-def pool_spec(asked: PoolAsked, pattern: patterns.Pattern, values: patterns.Values) -> Pool:
+def pool_spec(
+    whole: Asked, asked: PoolAsked, pattern: patterns.Pattern, values: patterns.Values
+) -> Pool:
     """One pool as its manifests need it; raise InvalidValue if the pattern lacks its path."""
+    devices = sum(patterns.charge(pattern, values).values())
+    extra = parallel_args(whole.runtime, whole.args, devices)
     if asked.path == "dra":
         claim = patterns.claim_spec(pattern, values)
-        return Pool(name=asked.name, path="dra", replicas=asked.replicas, claim=claim)
+        return Pool(
+            name=asked.name, path="dra", replicas=asked.replicas, claim=claim, extra_args=extra
+        )
     form = patterns.plugin_form(pattern, values)
     return Pool(
         name=asked.name,
@@ -55,6 +61,7 @@ def pool_spec(asked: PoolAsked, pattern: patterns.Pattern, values: patterns.Valu
         replicas=asked.replicas,
         limits=form.limits,
         requirements=form.requirements,
+        extra_args=extra,
     )
 
 
@@ -66,7 +73,7 @@ def serving_of(deployment: Deployment) -> Serving:
     rows = deployment.pools.select_related("pattern_version__pattern")
     for pool, wanted in zip(rows, asked.pools, strict=True):
         pattern = catalog.pattern_of(pool.pattern_version)
-        spec = pool_spec(wanted, pattern, patterns.accept(pattern, pool.params))
+        spec = pool_spec(asked, wanted, pattern, patterns.accept(pattern, pool.params))
         pools.append(replace(spec, surge=pool.surge, restarted_at=restarted))
     return Serving(
         tenant=deployment.tenant.slug,

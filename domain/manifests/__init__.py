@@ -2,7 +2,7 @@
 
 from domain.manifests.claims import claim_template
 from domain.manifests.labels import Manifest, pool_labels, selector_of
-from domain.manifests.runtimes import OwnImage, preset
+from domain.manifests.runtimes import OwnImage, parallel_args, preset
 from domain.manifests.spec import Drain, Env, Pool, Probe, Server, Serving
 from domain.manifests.workloads import disruption_budget, endpoint, workload
 
@@ -16,6 +16,7 @@ __all__ = [
     "Server",
     "Serving",
     "claim_template",
+    "parallel_args",
     "pool_labels",
     "preset",
     "render",

@@ -127,6 +127,15 @@ def _own(
     )
 
 
+def parallel_args(runtime: Runtime, args: Sequence[str], devices: int) -> tuple[str, ...]:
+    """vLLM uses one device unless told otherwise; what the tenant says goes first."""
+    flag = "--tensor-parallel-size"
+    told = any(one.split("=")[0] in (flag, "-tp", "--pipeline-parallel-size") for one in args)
+    if runtime != "vllm" or devices <= 1 or told:
+        return ()
+    return (f"{flag}={devices}",)
+
+
 def _check_image(image: str) -> None:
     if len(image) > 300 or _IMAGE.fullmatch(image) is None:
         raise InvalidValue(

@@ -65,8 +65,9 @@ class Pool:
     """Identical model servers on one allocation path.
 
     `claim` is a ResourceClaim's spec on the path dra; `limits` and `requirements` (of node labels)
-    belong to the path device-plugin. Without `surge` a rollout replaces pods one by one, since a
-    pod that has no device to surge onto would wait for ever.
+    belong to the path device-plugin. `extra_args` follow the server's own. Without `surge` a
+    rollout replaces pods one by one, since a pod that has no device to surge onto would wait for
+    ever.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Pool:
     claim: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
     requirements: tuple[Mapping[str, Any], ...] = ()
+    extra_args: tuple[str, ...] = ()
     surge: bool = False
     restarted_at: str = ""
 

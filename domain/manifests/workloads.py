@@ -109,8 +109,8 @@ def _container(server: Server, pool: Pool) -> dict[str, Any]:
     }
     if server.command:
         found["command"] = list(server.command)
-    if server.args:
-        found["args"] = list(server.args)
+    if server.args or pool.extra_args:
+        found["args"] = [*server.args, *pool.extra_args]
     if server.env:
         found["env"] = [_variable(one) for one in server.env]
     return found

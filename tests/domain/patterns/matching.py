@@ -24,4 +24,5 @@ def matches(
             "devices": [device],
         },
     }
-    return match_count(Fleet.build([published]), [], [selector]).matches == 1
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "uid": "n"}}
+    return match_count(Fleet.build([published, node]), [], [selector]).matches == 1

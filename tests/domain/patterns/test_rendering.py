@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from domain import patterns
 from domain.errors import InvalidValue
 from domain.patterns.names import cel_string
+from tests.domain.patterns.matching import matches
 
 PRODUCT = "gpu.nvidia.com/productName"
 MEMORY = "gpu.nvidia.com/memory"
@@ -137,8 +138,6 @@ HOSTILE = (
 @given(HOSTILE)
 def test_whatever_a_choice_says_only_that_very_text_matches(choice: str) -> None:
     """Evaluated by the engine that the placement uses, on devices with and without the text."""
-    from tests.domain.patterns.matching import matches
-
     pattern = patterns.pattern_from(
         {
             "parameters": [{"name": "p", "kind": "choice", "default": choice, "choices": [choice]}],
