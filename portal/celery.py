@@ -17,6 +17,11 @@ app.autodiscover_tasks()
 # Task name -> seconds between runs.
 SWEEPS = {
     "apps.common.tasks.sweep_asks": 15,
+    "apps.catalog.tasks.sweep_classes": 10,
+    "apps.catalog.tasks.expire_approvals": 300,
+    "apps.quotas.tasks.sweep_namespaces": 10,
+    "apps.deployments.tasks.sweep_deployments": 10,
+    "apps.deployments.tasks.observe_clusters": 5,
 }
 app.conf.beat_schedule = {
     name: {"task": name, "schedule": float(seconds), "options": {"expires": seconds}}
