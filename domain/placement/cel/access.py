@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from domain.placement.cel.device import DomainMap
-from domain.placement.cel.semver import Semver
 from domain.placement.cel.syntax import UInt
 from domain.placement.cel.values import (
     MAPS,
     NONE,
     NUMBERS,
     CelError,
+    LiteralMap,
     Optional,
     as_key,
     no_overload,
@@ -39,8 +39,9 @@ def _find(value: Any, key: Any, *, testing: bool = False) -> Any:
 def _find_key(mapping: dict[Any, Any], key: Any) -> Any:
     if mapping.__class__ is DomainMap:
         return mapping[key] if key.__class__ is str else {}
-    known = as_key(key)
-    return MISSING if known is None else mapping.get(known, MISSING)
+    if mapping.__class__ is LiteralMap:
+        return mapping.get(as_key(key), MISSING) if mapping else MISSING
+    return mapping.get(key, MISSING) if key.__class__ is str else MISSING
 
 
 def _list_index(key: Any) -> int:
@@ -90,7 +91,7 @@ def contains(item: Any, container: Any) -> bool:
         return any(same(item, member) for member in container)
     if kind is DomainMap:
         return item.__class__ is str and item in container
-    if kind is dict:
+    if kind in MAPS:
         return _find_key(container, item) is not MISSING
     raise no_overload()
 
@@ -103,8 +104,4 @@ def members(values: Any) -> frozenset[Any] | None:
 
 
 def is_member(item: Any, of: frozenset[Any]) -> bool:
-    if item.__class__ is Semver and of:
-        # cel-go looks values up in a hash table here, and a version cannot be hashed.
-        raise CelError("internal error: runtime error: hash of unhashable type semver.Version")
-    key = as_key(item)
-    return key is not None and key in of
+    return as_key(item) in of

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from domain.placement.cel import access
+from domain.placement.cel.arguments import Constant, Frame, Step, call, values
 from domain.placement.cel.checker import Checked
 from domain.placement.cel.functions import bind_call, is_conversion
 from domain.placement.cel.functions.text import all_matches, first_match, found_in, pattern
@@ -27,8 +28,10 @@ from domain.placement.cel.syntax import (
 from domain.placement.cel.values import (
     MAPS,
     CelError,
+    LiteralMap,
     Optional,
     as_key,
+    go_type,
     items,
     no_overload,
     shown,
@@ -41,22 +44,7 @@ PATTERNED: dict[str, Callable[..., Any]] = {
     "findAll": all_matches,
 }
 
-type Frame = list[Any]
-type Step = Callable[[Frame], Any]
-
 UNSET = object()
-
-
-class Constant:
-    """A step whose value is known: literals, and conversions and lists of literals."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __call__(self, frame: Frame) -> Any:
-        return self.value
 
 
 class Planned:
@@ -147,9 +135,9 @@ class _Planner:
             case "_?_:_":
                 return _conditional(*steps)
             case "_[_]":
-                return _binary(access.index, *steps)
+                return call(access.index, steps)
             case "_[?_]" | "_?._":
-                return _binary(access.optional_index, *steps)
+                return call(access.optional_index, steps)
             case "@not_strictly_false":
                 return _not_strictly_false(steps[0])
             case "or" | "orValue":
@@ -173,7 +161,7 @@ class _Planner:
             members = access.members(container.value)
             if members is not None:
                 return lambda frame: access.is_member(item(frame), members)
-        return _binary(access.contains, item, container)
+        return call(access.contains, (item, container))
 
     # Literals
 
@@ -182,26 +170,22 @@ class _Planner:
         if not expr.optional:
             if all(isinstance(step, Constant) for step in steps):
                 return Constant([step([]) for step in steps])
-            return lambda frame: [step(frame) for step in steps]
+            return lambda frame: values(steps, frame)
         optional = [index in expr.optional for index in range(len(steps))]
 
         def build(frame: Frame) -> list[Any]:
-            found = [
-                (step(frame), is_optional)
-                for step, is_optional in zip(steps, optional, strict=True)
-            ]
-            values = []
-            for value, is_optional in found:
+            kept = []
+            for value, is_optional in zip(values(steps, frame), optional, strict=True):
                 if not is_optional:
-                    values.append(value)
+                    kept.append(value)
                 elif value.__class__ is not Optional:
                     raise CelError(
                         "cannot initialize optional list element from non-optional value "
                         + shown(value)
                     )
                 elif value.present:
-                    values.append(value.value)
-            return values
+                    kept.append(value.value)
+            return kept
 
         return build
 
@@ -211,7 +195,7 @@ class _Planner:
         ]
 
         def build(frame: Frame) -> dict[Any, Any]:
-            found: dict[Any, Any] = {}
+            found = LiteralMap()
             for key_step, value_step, optional in entries:
                 key, value = key_step(frame), value_step(frame)
                 if optional:
@@ -298,14 +282,14 @@ def _patterned(function: str, steps: list[Step]) -> Step:
     apply, (text, regex, *more) = PATTERNED[function], steps
     compiled = pattern(regex([]))
 
-    def call(frame: Frame) -> Any:
+    def search(frame: Frame) -> Any:
         value = text(frame)
-        arguments = [step(frame) for step in more]
-        if value.__class__ is not str or any(arg.__class__ is not int for arg in arguments):
+        rest = values(more, frame)
+        if value.__class__ is not str or any(item.__class__ is not int for item in rest):
             raise no_overload()
-        return apply(compiled, value, *arguments)
+        return apply(compiled, value, *rest)
 
-    return call
+    return search
 
 
 def _read(slot: int) -> Step:
@@ -335,7 +319,7 @@ def _singles(value: Any) -> list[tuple[Any, None]]:
         return [(item, None) for item in value]
     if value.__class__ in MAPS:
         return [(key, None) for key, _ in items(value)]
-    raise CelError(f"got '{shown(value)}', expected iterable type")
+    raise CelError(f"got '{go_type(value)}', expected iterable type")
 
 
 def _pairs(value: Any) -> list[tuple[Any, Any]]:
@@ -343,14 +327,7 @@ def _pairs(value: Any) -> list[tuple[Any, Any]]:
         return list(enumerate(value))
     if value.__class__ in MAPS:
         return items(value)
-    raise CelError("unsupported comprehension range type")
-
-
-def _binary(function: Callable[[Any, Any], Any], left: Step, right: Step) -> Step:
-    if isinstance(right, Constant):
-        value = right.value
-        return lambda frame: function(left(frame), value)
-    return lambda frame: function(left(frame), right(frame))
+    raise CelError(f"unsupported comprehension range type: {go_type(value)}")
 
 
 def _and(left: Step, right: Step) -> Step:

@@ -21,7 +21,7 @@ from domain.placement.cel.source import failure
 from domain.placement.cel.syntax import parse
 from domain.placement.cel.types import Type
 from domain.placement.cel.validators import validate
-from domain.placement.cel.values import CelError, type_name
+from domain.placement.cel.values import Aborted, CelError, type_name
 from domain.placement.cel.verdict import as_bool
 
 DERIVED_KINDS = {bool: "bool", int: "int", str: "string", Semver: "version"}
@@ -107,7 +107,7 @@ def _value(planned: Planned, view: DeviceView) -> Any:
         raise SelectorError(view.fault)
     try:
         return planned.run(view.fields)
-    except CelError as error:
+    except (CelError, Aborted) as error:
         raise SelectorError(runtime_message(str(error))) from None
     except RecursionError:
         raise SelectorError("the expression is nested too deeply to be evaluated") from None

@@ -29,6 +29,21 @@ extensions:
 """
 TOO_DEEP = re.compile(r"recursion|nesting", re.IGNORECASE)
 REPORTED = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*?)(?: \[INVALID_ARGUMENT\])?$", re.M)
+WORDING = (
+    (
+        re.compile(r"^has\(\) argument must be a field selection$"),
+        "invalid argument to has() macro",
+    ),
+    (
+        re.compile(r"^cel\.bind\(\) variable name must be a simple identifier$"),
+        "cel.bind() variable names must be simple identifiers",
+    ),
+    (
+        re.compile(r"^\w+\(\) (?:\w+ )?variable name must be a simple identifier$"),
+        "argument must be a simple name",
+    ),
+    (re.compile(r"'\\u003F'"), "'?'"),
+)
 NO_PLACE = 2**32 - 1  # the line of what the parser says of itself
 
 
@@ -169,13 +184,20 @@ def _refusal(expression: str, message: str) -> CompileFailure | Unsupported:
     if TOO_DEEP.search(message):
         return Unsupported("the expression is nested too deeply to be judged here")
     problems = [
-        Problem(Position(int(line), int(column)), text)
+        Problem(Position(int(line), int(column)), _reworded(text))
         for line, column, text in REPORTED.findall(message)
         if int(line) != NO_PLACE
     ]
     if not problems:
         return Unsupported(f"the expression could not be parsed here: {message}")
     return failure(expression, problems)
+
+
+def _reworded(text: str) -> str:
+    """cel-go's words, where cel-cpp has others for the same fault."""
+    for theirs, upstream in WORDING:
+        text = theirs.sub(upstream, text)
+    return text
 
 
 def _positions(buffer: bytes) -> Iterator[tuple[int, int]]:

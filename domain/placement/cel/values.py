@@ -25,6 +25,10 @@ class CelError(Exception):
     """An error value; `str()` is the message."""
 
 
+class Aborted(Exception):
+    """Upstream's evaluation breaks off: an error that nothing in the expression absorbs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Optional:
     """`present` tells optional.of(null) from optional.none()."""
@@ -80,16 +84,20 @@ class TypeValue:
     name: str
 
 
-class BoolKey:
-    """A bool as a map key: in Python True and 1 are one key, in CEL they are two."""
+class LiteralMap(dict[Any, Any]):
+    """A map made in the expression; upstream keeps its keys in a hash table of CEL values."""
+
+
+class Key:
+    """A map key that Python would take for another (True for 1), or could not hash at all."""
 
     __slots__ = ("value",)
 
-    def __init__(self, value: bool) -> None:
+    def __init__(self, value: Any) -> None:
         self.value = value
 
 
-BOOL_KEYS = (BoolKey(False), BoolKey(True))
+BOOL_KEYS = (Key(False), Key(True))
 
 TYPE_NAMES: dict[type, str] = {
     bool: "bool",
@@ -102,6 +110,7 @@ TYPE_NAMES: dict[type, str] = {
     list: "list",
     dict: "map",
     DomainMap: "map",
+    LiteralMap: "map",
     Quantity: "kubernetes.Quantity",
     Semver: "kubernetes.Semver",
     Url: "kubernetes.URL",
@@ -113,10 +122,34 @@ TYPE_NAMES: dict[type, str] = {
     Timestamp: "google.protobuf.Timestamp",
     TypeValue: "type",
 }
+GO_TYPES: dict[type, str] = {
+    type(None): "types.Null",
+    Quantity: "cel.Quantity",
+    Semver: "cel.Semver",
+    Url: "cel.URL",
+    Format: "cel.Format",
+    Address: "cel.IP",
+    Network: "cel.CIDR",
+    Optional: "*types.Optional",
+    list: "*types.baseList",
+    dict: "*types.baseMap",
+    LiteralMap: "*types.baseMap",
+    TypeValue: "*types.Type",
+}
 # Kubernetes' own types refuse to be compared with anything else; CEL's say "not equal".
 PARTICULAR = frozenset((Quantity, Semver, Url, Format, Address, Network))
 NUMBERS = frozenset((int, UInt, float))
-MAPS = frozenset((dict, DomainMap))
+RECEIVERS = frozenset((str, Duration, Timestamp))
+COMPARABLE = frozenset((bool, str, bytes, Duration, Timestamp)) | NUMBERS
+MAPS = frozenset((dict, DomainMap, LiteralMap))
+
+
+def go_type(value: Any) -> str:
+    """The name of the Go type that upstream's messages show for a value."""
+    kind = value.__class__
+    if kind in GO_TYPES:
+        return GO_TYPES[kind]
+    return f"types.{type_name(value).rpartition('.')[2].capitalize()}"
 
 
 def type_name(value: Any) -> str:
@@ -133,16 +166,30 @@ def no_overload(function: str = "", *args: Any) -> CelError:
     return CelError(f"no such overload: {function}({', '.join(type_name(arg) for arg in args)})")
 
 
+def cannot(function: str, value: Any) -> CelError:
+    """The operand is of a type that does not know the operator."""
+    if value.__class__ in RECEIVERS:
+        return no_overload()
+    return CelError(f"no such overload: {function}")
+
+
 def as_key(value: Any) -> Any:
-    """The value as a key of a Python dict, or None where it can be no key of a CEL map."""
+    """The value as a key of a Python dict.
+
+    Raises Aborted for a version, which breaks upstream's hash table of keys.
+    """
     kind = value.__class__
+    if kind is str or kind in NUMBERS:
+        return value
     if kind is bool:
         return BOOL_KEYS[value]
-    return value if kind is str or kind in NUMBERS else None
+    if kind is Semver:
+        raise Aborted("internal error: runtime error: hash of unhashable type cel.Semver")
+    return Key(value)
 
 
 def from_key(key: Any) -> Any:
-    return key.value if key.__class__ is BoolKey else key
+    return key.value if key.__class__ is Key else key
 
 
 def items(mapping: dict[Any, Any]) -> list[tuple[Any, Any]]:
@@ -252,4 +299,8 @@ def shown(value: Any) -> str:
         return "true" if value else "false"
     if kind is float:
         return f"{value:g}"
+    if kind is Semver:
+        return str(value.text)
+    if kind is list:
+        return f"[{', '.join(shown(item) for item in value)}]"
     return value.decode(errors="replace") if kind is bytes else str(value)

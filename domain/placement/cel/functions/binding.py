@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from domain.placement.cel import types
+from domain.placement.cel.arguments import Step, call, values
 from domain.placement.cel.declarations import Overload, functions
 from domain.placement.cel.environment import SCHEDULER
 from domain.placement.cel.quantity import Quantity
@@ -15,13 +16,16 @@ from domain.placement.cel.syntax import UInt
 from domain.placement.cel.types import Type
 from domain.placement.cel.values import (
     MAPS,
+    Aborted,
     Address,
+    CelError,
     Duration,
     Format,
     Network,
     Optional,
     Timestamp,
     Url,
+    go_type,
     no_overload,
 )
 
@@ -48,6 +52,9 @@ CLASSES: dict[str, type] = {
 CONVERSIONS = frozenset(
     ("bool", "bytes", "double", "dyn", "duration", "int", "string", "timestamp", "type", "uint")
 )
+
+SELF_COMPARING = frozenset(("distinct", "sort", "@sortByAssociatedKeys"))
+BROKEN = "internal error: interface conversion: {} is not traits.Lister: missing method Add"
 
 _by_overload: dict[str, Implementation] = {}
 _by_name: dict[str, Implementation] = {}
@@ -83,20 +90,24 @@ def is_conversion(function: str) -> bool:
     return function in CONVERSIONS
 
 
-def bind_call(function: str, resolved: Sequence[str], steps: Sequence[Any]) -> Callable[[Any], Any]:
+def bind_call(
+    function: str, resolved: Sequence[str], steps: Sequence[Step]
+) -> Callable[[Any], Any]:
     """The step that evaluates the arguments and calls what fits them."""
+    if function in SELF_COMPARING and len(resolved) == 1:
+        steps = _listed(steps)
     if function in _by_name:
-        return _called(_by_name[function], steps)
+        return call(_by_name[function], steps)
     choices = [
         (_guard(declared), _by_overload[declared.id])
         for declared in functions(SCHEDULER).get(function, ())
         if declared.id in resolved and declared.id in _by_overload
     ]
     if len(choices) == 1 and len(steps) <= 2:
-        return _called(_guarded(function, *choices[0]), steps)
+        return call(_guarded(function, *choices[0]), steps)
 
     def dispatch(frame: Any) -> Any:
-        args = [step(frame) for step in steps]
+        args = values(steps, frame)
         for guard, implementation in choices:
             if guard(args):
                 return implementation(*args)
@@ -105,14 +116,23 @@ def bind_call(function: str, resolved: Sequence[str], steps: Sequence[Any]) -> C
     return dispatch
 
 
-def _called(implementation: Implementation, steps: Sequence[Any]) -> Callable[[Any], Any]:
-    if len(steps) == 1:
-        only = steps[0]
-        return lambda frame: implementation(only(frame))
-    if len(steps) == 2:
-        first, second = steps
-        return lambda frame: implementation(first(frame), second(frame))
-    return lambda frame: implementation(*[step(frame) for step in steps])
+def _listed(steps: Sequence[Step]) -> list[Any]:
+    """Steps of a call whose cost upstream counts in a way that breaks off without a list."""
+    last = len(steps) - 1
+
+    def step(frame: Any) -> Any:
+        try:
+            value = steps[last](frame)
+        except CelError:
+            raise Aborted(BROKEN.format("*types.Err")) from None
+        if value.__class__ is not list:
+            raise Aborted(BROKEN.format(go_type(value)))
+        return value
+
+    if not last:
+        return [step]
+    # Upstream knows both values before it counts, so a bad last one comes before a bad first one.
+    return [lambda frame: (step(frame), steps[0](frame))[1], step]
 
 
 def _guarded(

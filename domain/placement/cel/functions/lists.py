@@ -7,30 +7,36 @@ from itertools import pairwise
 from typing import Any
 
 from domain.placement.cel.access import MISSING, contains
-from domain.placement.cel.functions.binding import overload
+from domain.placement.cel.functions.binding import overload, singleton
 from domain.placement.cel.functions.operators import add
 from domain.placement.cel.syntax import UInt
+from domain.placement.cel.values import COMPARABLE as COMPARABLE_TYPES
 from domain.placement.cel.values import (
     CelError,
     Duration,
+    LiteralMap,
     as_key,
+    cannot,
     compare,
     no_overload,
     same,
     shown,
+    type_name,
 )
 
 MAX_LIST = 1_000_000
 COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
-SORTABLE = tuple(
-    {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp"}.get(n, n)
-    for n in COMPARABLE
-)
 
 
 @overload(*(f"list_{name}_is_sorted_bool" for name in COMPARABLE))
 def is_sorted(values: list[Any]) -> bool:
+    _check_comparable(values)
     return all(_order(a, b) != 1 for a, b in pairwise(values))
+
+
+def _check_comparable(values: list[Any]) -> None:
+    if any(value.__class__ not in COMPARABLE_TYPES for value in values):
+        raise no_overload()
 
 
 def _order(a: Any, b: Any) -> int | None:
@@ -80,6 +86,7 @@ def smallest(values: list[Any]) -> Any:
 def _extreme(name: str, values: list[Any], *, wanted: int) -> Any:
     if not values:
         raise CelError(f"{name} called on empty list")
+    _check_comparable(values)
     best = values[0]
     for value in values[1:]:
         if _order(best, value) == wanted:
@@ -115,13 +122,10 @@ def distinct(values: list[Any]) -> list[Any]:
     return kept
 
 
-@overload("list_flatten")
-def flatten_once(values: list[Any]) -> list[Any]:
-    return _flatten(values, 1)
-
-
-@overload("list_flatten_int")
-def flatten(values: list[Any], depth: int) -> list[Any]:
+@singleton("flatten")
+def flatten(values: Any, depth: Any = 1) -> list[Any]:
+    if values.__class__ is not list or depth.__class__ is not int:
+        raise CelError(f"no such overload: {type_name(values)}.flatten()")
     if depth < 0:
         raise CelError("level must be non-negative")
     return _flatten(values, depth)
@@ -161,17 +165,21 @@ def cut(values: list[Any], start: int, end: int) -> list[Any]:
     return values[start:end]
 
 
-@overload(*(f"list_{name}_sort" for name in SORTABLE))
-def sort(values: list[Any]) -> list[Any]:
+@singleton("sort")
+def sort(values: Any) -> list[Any]:
+    if values.__class__ is not list:
+        raise cannot("sort", values)
     return sort_by(values, values)
 
 
-@overload(*(f"list_{name}_sortByAssociatedKeys" for name in SORTABLE))
-def sort_by(values: list[Any], keys: list[Any]) -> list[Any]:
+@singleton("@sortByAssociatedKeys")
+def sort_by(values: Any, keys: Any) -> list[Any]:
+    if values.__class__ is not list:
+        raise cannot("@sortByAssociatedKeys", values)
+    if keys and keys[0].__class__ not in COMPARABLE_TYPES:
+        raise CelError("list elements must be comparable")
     if any(key.__class__ is not keys[0].__class__ for key in keys):
         raise CelError("list elements must have the same type")
-    if keys and _order(keys[0], keys[0]) is None and keys[0] == keys[0]:
-        raise CelError("list elements must be comparable")
     pairs = sorted(zip(keys, values, strict=True), key=lambda pair: _ORDERED(pair[0]))
     return [value for _, value in pairs]
 
@@ -197,11 +205,9 @@ def sets_equivalent(a: list[Any], b: list[Any]) -> bool:
 @overload("@mapInsert_map_key_value")
 def map_insert(mapping: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
     known = as_key(key)
-    if known is None:
-        raise no_overload()
     if mapping.get(known, MISSING) is not MISSING:
         raise CelError(f"insert failed: key {shown(key)} already exists")
-    return {**mapping, known: value}
+    return LiteralMap({**mapping, known: value})
 
 
 @overload("@mapInsert_map_map")
@@ -209,4 +215,4 @@ def map_merge(mapping: dict[Any, Any], more: dict[Any, Any]) -> dict[Any, Any]:
     for key in more:
         if key in mapping:
             raise CelError(f"insert failed: key {shown(key)} already exists")
-    return {**mapping, **more}
+    return LiteralMap({**mapping, **more})

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 from domain.placement.cel.functions.binding import overload
-from domain.placement.cel.values import Address, CelError, Network, Url
+from domain.placement.cel.values import Address, CelError, LiteralMap, Network, Url
 
 ASCII_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 HOST = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:\[\]<>\"%-]*")
@@ -296,7 +296,7 @@ def _escaped(char: str) -> str:
 
 @overload("url_get_query")
 def query(url: Url) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    found = LiteralMap()
     for part in url.query.split("&"):
         if not part or ";" in part or ESCAPE.search(part):
             continue

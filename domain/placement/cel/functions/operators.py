@@ -10,6 +10,7 @@ from domain.placement.cel.functions.binding import singleton
 from domain.placement.cel.functions.times import checked_duration, checked_timestamp
 from domain.placement.cel.syntax import UInt
 from domain.placement.cel.values import (
+    COMPARABLE,
     MAPS,
     MAX_INT,
     MAX_UINT,
@@ -17,6 +18,7 @@ from domain.placement.cel.values import (
     CelError,
     Duration,
     Timestamp,
+    cannot,
     compare,
     equal,
     no_overload,
@@ -54,12 +56,9 @@ def at_least(a: Any, b: Any) -> bool:
     return _ordered("_>=_", a, b) >= 0
 
 
-COMPARABLE = frozenset((bool, int, UInt, float, str, bytes, Duration, Timestamp))
-
-
 def _ordered(function: str, a: Any, b: Any) -> int:
     if a.__class__ not in COMPARABLE:
-        raise CelError(f"no such overload: {function}")
+        raise cannot(function, a)
     return compare(a, b)
 
 
@@ -78,7 +77,7 @@ def minus(value: Any) -> Any:
         return -value
     if value.__class__ is Duration:
         return checked_duration(-value.nano)
-    raise CelError("no such overload: -_") if value.__class__ is not bool else no_overload()
+    raise cannot("-_", value) if value.__class__ is not bool else no_overload()
 
 
 def signed(value: int) -> int:
@@ -96,7 +95,7 @@ def unsigned(value: int) -> UInt:
 def _numbers(function: str, a: Any, b: Any) -> type:
     kind = a.__class__
     if kind not in (int, UInt, float):
-        raise CelError(f"no such overload: {function}")
+        raise cannot(function, a)
     if b.__class__ is not kind:
         raise no_overload()
     return kind  # type: ignore[no-any-return]
@@ -171,7 +170,7 @@ def divide(a: Any, b: Any) -> Any:
 def modulo(a: Any, b: Any) -> Any:
     kind = _numbers("_%_", a, b)
     if kind is float:
-        raise CelError("no such overload: _%_")
+        raise cannot("_%_", a)
     if b == 0:
         raise CelError("modulus by zero")
     a, b = int(a), int(b)
@@ -184,7 +183,7 @@ def modulo(a: Any, b: Any) -> Any:
 def size(value: Any) -> int:
     if value.__class__ in (str, bytes, list) or value.__class__ in MAPS:
         return len(value)
-    raise CelError("no such overload: size")
+    raise cannot("size", value)
 
 
 for _name in ("in", "_in_"):

@@ -8,7 +8,7 @@ from typing import Any
 import re2
 
 from domain.placement.cel.functions.binding import overload, singleton
-from domain.placement.cel.values import CelError
+from domain.placement.cel.values import CelError, cannot, no_overload, shown
 
 LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
@@ -72,7 +72,7 @@ def all_matches(compiled: Any, value: str, most: int = -1) -> list[str]:
 @singleton("matches")
 def matches(value: Any, regex: Any) -> bool:
     if value.__class__ is not str:
-        raise CelError("no such overload: matches")
+        raise cannot("matches", value)
     if regex.__class__ is not str:
         raise CelError("no such overload")
     return found_in(pattern(regex), value)
@@ -95,19 +95,27 @@ def _legal(regex: str) -> Any:
         raise CelError(f"Illegal regex: {error}") from None
 
 
-@overload("contains_string")
-def contains(value: str, part: str) -> bool:
+def _both_text(value: Any, part: Any) -> None:
+    if value.__class__ is not str or part.__class__ is not str:
+        raise no_overload()
+
+
+@singleton("contains")
+def contains(value: Any, part: Any) -> bool:
+    _both_text(value, part)
     return part in value
 
 
-@overload("starts_with_string")
-def starts_with(value: str, part: str) -> bool:
-    return value.startswith(part)
+@singleton("startsWith")
+def starts_with(value: Any, part: Any) -> bool:
+    _both_text(value, part)
+    return bool(value.startswith(part))
 
 
-@overload("ends_with_string")
-def ends_with(value: str, part: str) -> bool:
-    return value.endswith(part)
+@singleton("endsWith")
+def ends_with(value: Any, part: Any) -> bool:
+    _both_text(value, part)
+    return bool(value.endswith(part))
 
 
 def _outside(index: int) -> CelError:
@@ -224,7 +232,7 @@ def join(values: list[Any]) -> str:
 def join_with(values: list[Any], separator: str) -> str:
     for value in values:
         if value.__class__ is not str:
-            raise CelError(f"join: invalid input: {value}")
+            raise CelError(f"join: invalid input: {shown(value)}")
     return separator.join(values)
 
 
