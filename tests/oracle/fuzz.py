@@ -29,7 +29,7 @@ def main() -> int:
     try:
         oracle = Oracle()
     except ProcessFailedError as problem:
-        print(problem, file=sys.stderr)
+        sys.stderr.write(f"{problem}\n")
         return 2
     with oracle:
         failed = _run(oracle, asked)
@@ -62,14 +62,14 @@ def _run(oracle: Oracle, asked: argparse.Namespace) -> int:
         if found.kind in BAD and sum(counts[kind] for kind in BAD) <= MOST_SHOWN:
             _report(case, found, asked.out)
         if sum(counts.values()) % PROGRESS_EVERY == 0:
-            print(f"{sum(counts.values())} cases: {dict(counts)}", flush=True)
+            _say(f"{sum(counts.values())} cases: {dict(counts)}")
 
-    print(f"seed {asked.seed}", flush=True)
+    _say(f"seed {asked.seed}")
     _ask(oracle, judge, asked)
     if reasons:
-        print(f"not compared: {dict(reasons.most_common(8))}")
+        _say(f"not compared: {dict(reasons.most_common(8))}")
     failed = sum(counts[kind] for kind in BAD)
-    print(f"{sum(counts.values()) - failed} passed, {failed} failed")
+    _say(f"{sum(counts.values()) - failed} passed, {failed} failed")
     return failed
 
 
@@ -94,7 +94,7 @@ def _judged(case: Case, answer: dict[str, object]) -> Verdict:
 
 
 def _report(case: Case, found: Verdict, folder: Path | None) -> None:
-    print(f"DIFFERENT {case['id']}: {found.detail}", flush=True)
+    _say(f"DIFFERENT {case['id']}: {found.detail}")
     with Oracle() as oracle:  # the other one has questions waiting
         crashed = found.kind == "crashed"
 
@@ -103,13 +103,18 @@ def _report(case: Case, found: Verdict, folder: Path | None) -> None:
             return again.kind == found.kind and (not crashed or again.detail == found.detail)
 
         small = shrunk(case, still_fails)
-        print(f"  shrunk: {_judged(small, oracle.ask(small)).detail}")
+        _say(f"  shrunk: {_judged(small, oracle.ask(small)).detail}")
     text = json.dumps(small, separators=(",", ":"))
     if folder is None:
-        print(f"  {text}", flush=True)
+        _say(f"  {text}")
         return
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{case['id']}.json").write_text(text)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -92,7 +92,8 @@ class RandomClaims:
         return {"opaque": {"driver": self.fleet.drivers[0], "parameters": parameters}}
 
     def _claim(self, i: int) -> Raw:
-        requests, names = [], []
+        requests: list[Raw] = []
+        names: list[str] = []
         for k in range(self.dice.weighted((1, 2, 3), (6, 3, 1))):
             names.append(f"r{k}")
             if self.dice.chance(0.22):
@@ -105,7 +106,7 @@ class RandomClaims:
             else:
                 requests.append({"name": f"r{k}", "exactly": self._ask(alternative=False)})
         devices: Raw = {"requests": requests}
-        if self.dice.chance(0.3):
+        if self.dice.chance(0.4):
             devices["constraints"] = [self._constraint(requests, names)]
         if self.dice.chance(0.15):
             refs = {"requests": self._refs(names)} if self.dice.chance(0.6) else {}
@@ -128,8 +129,8 @@ class RandomClaims:
             found["adminAccess"] = True
         if dice.chance(0.25):
             found["tolerations"] = [self._toleration()]
-        if dice.chance(0.15):
-            names = ("nosuch",) if dice.odd(0.1) else ("memory", "memory", "memory", "bw", "share")
+        if dice.chance(0.2):
+            names = ("nosuch",) if dice.odd(0.1) else ("memory", "memory", "bw", "share")
             amount = dice.pick("1Gi", "3Gi", "1536Mi", "8Gi", "5", "300m", "750m")
             found["capacity"] = {"requests": {dice.pick(*names): amount}}
         return found

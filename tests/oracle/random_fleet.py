@@ -136,7 +136,7 @@ class RandomFleet:
             found["capacity"] = {"memory": self._shared_capacity()}
             if dice.chance(0.3):
                 found["capacity"]["bw"] = {"value": "10"}
-            if dice.chance(0.15):
+            if dice.chance(0.4):
                 found["capacity"]["share"] = self._fraction()
         if counters and dice.chance(0.85):
             found["consumesCounters"] = self._consumption(counters)
@@ -176,7 +176,8 @@ class RandomFleet:
         return {"key": key, "value": value, "effect": effect, "timeAdded": TAINTED_AT}
 
     def _consumption(self, counters: dict[str, dict[str, int]]) -> list[Raw]:
-        dice, found = self.dice, []
+        dice = self.dice
+        found: list[Raw] = []
         for name in dice.some(list(counters), 1, 2):
             use = {
                 counter: {"value": str(dice.number(0, 4))}
