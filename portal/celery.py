@@ -5,6 +5,7 @@ wiped broker costs at most one round.
 """
 
 import os
+from typing import Any
 
 from celery import Celery
 
@@ -29,3 +30,15 @@ app.conf.beat_schedule = {
 }
 app.conf.beat_scheduler = "redbeat.RedBeatScheduler"
 app.conf.beat_max_loop_interval = 5
+
+
+@app.on_after_configure.connect
+def tell_redbeat(sender: Celery, **_: Any) -> None:
+    """RedBeat reads only names without a prefix; otherwise it falls back to the broker's."""
+    from django.conf import settings
+
+    sender.conf.update(
+        redbeat_redis_url=settings.CELERY_REDBEAT_REDIS_URL,
+        redbeat_redis_options={"socket_timeout": 10},
+        redbeat_lock_timeout=settings.CELERY_REDBEAT_LOCK_TIMEOUT,
+    )
