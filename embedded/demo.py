@@ -33,6 +33,12 @@ STOP_ORDER = [
     ["postgres"],
 ]
 LOGINS = (("platform admin", "admin"), ("approver", "approver"), ("tenant editor", "editor"))
+PYTHON_ENVIRONMENT = {
+    "PYTHONUNBUFFERED": "1",
+    "DJANGO_SETTINGS_MODULE": "portal.settings",
+    # Celery's advice is right for an installation; a demo in a container is often root.
+    "PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges",
+}
 PREPARE = f"""
 import django
 django.setup()
@@ -152,8 +158,7 @@ def python(
     return Command(
         name,
         (sys.executable, *arguments),
-        {"PYTHONUNBUFFERED": "1", "DJANGO_SETTINGS_MODULE": "portal.settings"}
-        | dict(environment or {}),
+        {**PYTHON_ENVIRONMENT, **(environment or {})},
         folder=ROOT,
         keep_open=(keep_open.fileno(),) if keep_open and name == "web" else (),
     )
