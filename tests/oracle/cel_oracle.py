@@ -58,7 +58,7 @@ def binary() -> Path:
 def ask(questions: Iterable[Question]) -> list[dict[str, Any]]:
     """One answer per question, in order."""
     lines = b"\n".join(question.line() for question in questions)
-    done = subprocess.run([str(binary())], input=lines, capture_output=True, check=True)
+    done = subprocess.run([str(binary())], input=lines, stdout=subprocess.PIPE, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

@@ -259,6 +259,8 @@ class _Checker:
             self._no_overload(expr, found, member=member)
             result = types.ERROR
         self.checked.overloads[expr.id] = tuple(resolved)
+        if resolved == ["string_format"]:
+            self.checked.unsupported = Unsupported("formatted text cannot be judged here")
         self._set(expr, result)
 
     def _logical(self, expr: Call, overload: Overload) -> None:

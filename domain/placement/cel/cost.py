@@ -80,6 +80,8 @@ class _Estimator:
                 local = self._local(expr.name)
                 self.paths[expr.id] = local.path if local else (expr.name,)
                 return ONE
+            case Select() if expr.id in self.checked.type_names:
+                return ONE
             case Select():
                 return self._select(expr)
             case Call():

@@ -20,7 +20,7 @@ from domain.placement.cel.semver import Semver
 from domain.placement.cel.source import failure
 from domain.placement.cel.syntax import parse
 from domain.placement.cel.types import Type
-from domain.placement.cel.validators import validate
+from domain.placement.cel.validators import Unjudgeable, validate
 from domain.placement.cel.values import Aborted, CelError, type_name
 from domain.placement.cel.verdict import as_bool
 
@@ -160,7 +160,10 @@ def _checked(expression: str, environment: Environment) -> Checked | CompileFail
     checked = check(root, source, environment)
     if checked.unsupported:
         return checked.unsupported
-    problems = checked.problems or validate(checked)
+    try:
+        problems = checked.problems or validate(checked)
+    except Unjudgeable:
+        return Unsupported("Kubernetes' own compiler breaks off on an optional entry of no type")
     return failure(expression, problems) if problems else checked
 
 

@@ -188,6 +188,8 @@ def _refusal(expression: str, message: str) -> CompileFailure | Unsupported:
         for line, column, text in REPORTED.findall(message)
         if int(line) != NO_PLACE
     ]
+    if not expression:
+        return CompileFailure(f"compilation failed: ERROR: <input>:1:0: {problems[0].text}")
     if not problems:
         return Unsupported(f"the expression could not be parsed here: {message}")
     return failure(expression, problems)

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from domain.placement.cel.arguments import Constant
 from domain.placement.cel.checker import Checked
+from domain.placement.cel.functions import bind_call
 from domain.placement.cel.source import Problem
 from domain.placement.cel.syntax import Call, Expr, ListLiteral, Literal, MapLiteral, children, walk
 from domain.placement.cel.types import Type, shown
+from domain.placement.cel.values import CelError
 
 from .functions.text import BadPattern, pattern
-from .functions.times import parse_duration, parse_timestamp
 
+TIMES = {
+    "duration": ("string_to_duration",),
+    "timestamp": ("string_to_timestamp", "int64_to_timestamp"),
+}
 EXEMPT = "format"  # string.format takes a list of mixed values
 
 
+class Unjudgeable(Exception):
+    """Upstream's own check panics: an optional entry whose type is not known, as `[?dyn(1)]`."""
+
+
 def validate(checked: Checked) -> list[Problem]:
-    """Bad literals of durations, timestamps and patterns; lists and maps of mixed types."""
+    """Bad literals of durations, timestamps and patterns; lists and maps of mixed types.
+
+    Raises Unjudgeable.
+    """
     return [*_literals(checked), *_mixed(checked, checked.root)]
 
 
@@ -36,10 +49,11 @@ def _invalid(function: str, value: object) -> bool:
             pattern(value)
         except BadPattern:
             return True
-    if function == "duration" and isinstance(value, str):
-        return parse_duration(value) is None
-    if function == "timestamp" and isinstance(value, str):
-        return parse_timestamp(value) is None
+    if function in TIMES and isinstance(value, str | int):
+        try:
+            bind_call(function, TIMES[function], [Constant(value)])([])
+        except CelError:
+            return True
     return False
 
 
@@ -69,7 +83,11 @@ def _mixed_list(checked: Checked, expr: ListLiteral) -> Iterator[Problem]:
 
 
 def _unwrapped(type_: Type, optional: bool) -> Type:
-    return type_.params[0] if optional and type_.params else type_
+    if not optional:
+        return type_
+    if not type_.params:
+        raise Unjudgeable
+    return type_.params[0]
 
 
 def _differing(checked: Checked, parts: Iterable[tuple[Expr, Type]]) -> Iterator[Problem]:

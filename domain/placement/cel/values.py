@@ -10,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from domain.placement.cel.device import DomainMap
@@ -292,13 +293,28 @@ def is_zero(value: Any) -> bool:
     return kind not in PARTICULAR and kind is not TypeValue and not value
 
 
+def float_text(value: float, from_power: int) -> str:
+    """Go's shortest notation: with an exponent below 10^-4 and from the given power of ten."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
+    sign, digits, power = Decimal(repr(value)).normalize().as_tuple()
+    if not isinstance(power, int) or not value:
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    text, exponent = "".join(map(str, digits)), len(digits) - 1 + power
+    minus = "-" if sign else ""
+    if -4 <= exponent < from_power:
+        return minus + f"{Decimal((0, digits, power)):f}"
+    fraction = f".{text[1:]}" if len(text) > 1 else ""
+    return f"{minus}{text[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
 def shown(value: Any) -> str:
     """The value as it stands in error messages."""
     kind = value.__class__
     if kind is bool:
         return "true" if value else "false"
     if kind is float:
-        return f"{value:g}"
+        return float_text(value, 21)
     if kind is Semver:
         return str(value.text)
     if kind is list:

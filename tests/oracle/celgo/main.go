@@ -56,6 +56,12 @@ type Result struct {
 
 func answer(c *Case) (out Answer) {
 	out.Results = []Result{}
+	defer func() {
+		// Upstream's validators fail on some expressions, such as [?dyn(1)].
+		if r := recover(); r != nil {
+			out = Answer{CompileError: fmt.Sprintf("panic: %v", r), Results: []Result{}}
+		}
+	}()
 	envType := environment.StoredExpressions
 	if c.Admission {
 		envType = environment.NewExpressions

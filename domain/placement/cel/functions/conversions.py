@@ -17,6 +17,7 @@ from domain.placement.cel.values import (
     Duration,
     Timestamp,
     TypeValue,
+    float_text,
     type_name,
 )
 
@@ -159,26 +160,7 @@ def integer_to_text(value: int) -> str:
 
 @overload("double_to_string")
 def double_to_text(value: float) -> str:
-    """Go's %g: the shortest digits that read back, with an exponent below -4 and from 21."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    digits = repr(value)
-    exponent = f"{value:.17e}".partition("e")[2]
-    if -4 <= int(exponent) < 21 or not value:
-        if "e" not in digits:
-            return digits.removesuffix(".0")
-        return f"{value:.0f}" if abs(value) >= 1 else f"{value:.20f}".rstrip("0")
-    return _with_exponent(digits)
-
-
-def _with_exponent(digits: str) -> str:
-    mantissa, _, exponent = digits.partition("e")
-    if not exponent:
-        return digits
-    power = int(exponent)
-    return f"{mantissa.removesuffix('.0')}e{'-' if power < 0 else '+'}{abs(power):02d}"
+    return float_text(value, 6)
 
 
 @overload("duration_to_string")

@@ -24,7 +24,7 @@ from domain.placement.cel.values import (
     type_name,
 )
 
-MAX_LIST = 1_000_000
+MAX_RANGE = 1_000_000
 COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 
 
@@ -143,8 +143,10 @@ def _flatten(values: list[Any], depth: int) -> list[Any]:
 
 @overload("lists_range")
 def numbers(length: int) -> list[int]:
-    if length > MAX_LIST:
-        raise CelError("operation cancelled: actual cost limit exceeded")
+    if length < 0:
+        raise CelError(f"lists.range: size must be non-negative, got {length}")
+    if length > MAX_RANGE:
+        raise CelError(f"lists.range: size {length} exceeds maximum allowed ({MAX_RANGE})")
     return list(range(length))
 
 

@@ -110,24 +110,34 @@ def is_global_unicast(address: Address) -> bool:
     )
 
 
+NETWORK_PROBLEM = "network address parse error during conversion from string: "
+
+
 def parse_network(text: str) -> Network:
-    prefix = "network address parse error during conversion from string: "
     address, slash, bits = text.rpartition("/")
-    if not slash or "%" in text or not re.fullmatch(r"0|[1-9][0-9]{0,2}", bits, re.ASCII):
-        raise CelError(f"{prefix}{prefix}netip.ParsePrefix({json.dumps(text)}): no valid prefix")
+    if not slash:
+        raise _bad_prefix(text, "no '/'")
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
-        raise CelError(
-            f"{prefix}{prefix}netip.ParsePrefix({json.dumps(text)}): unable to parse IP"
-        ) from None
+        raise _bad_prefix(text, f"ParseAddr({json.dumps(address)}): unable to parse IP") from None
+    if "%" in address:
+        raise _bad_prefix(text, "IPv6 zones cannot be present in a prefix")
+    if not re.fullmatch(r"0|[1-9][0-9]{0,2}", bits, re.ASCII):
+        raise _bad_prefix(text, f"bad bits after slash: {json.dumps(bits)}")
     if int(bits) > MASKS[found.version]:
-        raise CelError(
-            f"{prefix}{prefix}netip.ParsePrefix({json.dumps(text)}): prefix length out of range"
-        )
+        raise _bad_prefix(text, "prefix length out of range")
     if found.version == 6 and found.ipv4_mapped is not None:
-        raise CelError(f"{prefix}IPv4-mapped IPv6 address {json.dumps(text)} is not allowed")
+        raise CelError(
+            f"{NETWORK_PROBLEM}IPv4-mapped IPv6 address {json.dumps(text)} is not allowed"
+        )
     return Network(found, int(bits))
+
+
+def _bad_prefix(text: str, why: str) -> CelError:
+    return CelError(
+        f"{NETWORK_PROBLEM}{NETWORK_PROBLEM}netip.ParsePrefix({json.dumps(text)}): {why}"
+    )
 
 
 def _leading(address: Any, bits: int) -> int:
