@@ -39,7 +39,7 @@ class Attempt:
     book: CounterBook = field(init=False)
 
     def __post_init__(self) -> None:
-        self.book = CounterBook(self.ledger)
+        self.book = CounterBook(self.ledger, self.features.fixed_vanished_devices)
 
     def on(self, node: Node, claims: Sequence[Claim]) -> list[dict[str, Any]] | None:
         """An AllocationResult per claim, or None if they do not fit here together.

@@ -21,8 +21,11 @@ class Available:
     overdrawn: bool
 
 
-def available(pool: Pool, ledger: Ledger) -> Available:
-    """A device that is allocated but no longer published takes nothing (k/k#140802)."""
+def available(pool: Pool, ledger: Ledger, *, count_vanished: bool = False) -> Available:
+    """A device that is allocated but no longer published takes nothing (k/k#140802).
+
+    count_vanished: nobody knows what such a device took, so nothing more is given out.
+    """
     left = {
         (one.name, name): value for one in pool.counter_sets for name, value in one.counters.items()
     }
@@ -31,7 +34,14 @@ def available(pool: Pool, ledger: Ledger) -> Available:
             for name, amount in use.counters.items():
                 if (use.counter_set, name) in left:
                     left[use.counter_set, name] -= amount
-    return Available(left, any(value < 0 for value in left.values()))
+    overdrawn = any(value < 0 for value in left.values())
+    return Available(left, overdrawn or (count_vanished and _has_vanished(pool, ledger)))
+
+
+def _has_vanished(pool: Pool, ledger: Ledger) -> bool:
+    published = {device.id for one in (*pool.slices, *pool.elsewhere) for device in one.devices}
+    held = {id for ids in (ledger.taken, ledger.shares) for id in ids}
+    return any(id not in published for id in held if (id.driver, id.pool) == pool.id)
 
 
 def _allocated(pool: Pool, ledger: Ledger) -> list[Device]:
@@ -70,13 +80,16 @@ class CounterBook:
     """Counters of all pools during one scheduling attempt; what is left is computed once."""
 
     ledger: Ledger
+    count_vanished: bool = False
     left: dict[PoolID, Available] = field(default_factory=dict)
     present: dict[PoolID, dict[str, Companions]] = field(default_factory=dict)
 
     def available_in(self, pool: Pool) -> Available:
         found = self.left.get(pool.id)
         if found is None:
-            found = self.left[pool.id] = available(pool, self.ledger)
+            found = self.left[pool.id] = available(
+                pool, self.ledger, count_vanished=self.count_vanished
+            )
         return found
 
     def companions_in(self, pool: Pool) -> dict[str, Companions]:

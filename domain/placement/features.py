@@ -1,7 +1,7 @@
 """Which optional parts of the allocator a scheduler runs with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal, Self
 
 Mode = Literal["first", "all", "sequence"]
@@ -13,7 +13,13 @@ class Features:
     """One switch per control flow change of the upstream allocator, off unless stated.
 
     The names are those of the Go structure that the scheduler fills from its feature gates;
-    `device_taint_rules` is the one that acts before the allocator (in the slice tracker).
+    `device_taint_rules` is the one that acts before the allocator (in the slice tracker), and
+    `extended_resources` the one that acts around it.
+
+    The `fixed_…` switches are off in every preset: the engine decides as the running release
+    does, its faults included. On, they show what is right: "all devices" with an unfinished pool
+    concerns one node (k/k#141898), a broken node selector concerns its slice (k/k#141214), and
+    counters of a device that is in use but no longer published stay taken (k/k#140802).
     """
 
     admin_access: bool = False
@@ -29,6 +35,9 @@ class Features:
     partitionable_devices: bool = False
     prioritized_list: bool = False
     extended_resources: bool = False
+    fixed_all_devices: bool = False
+    fixed_node_selectors: bool = False
+    fixed_vanished_devices: bool = False
 
     @classmethod
     def preset(cls, name: str) -> Self:
@@ -52,6 +61,15 @@ class Features:
         if unknown:
             raise ValueError(f"unknown feature {', '.join(unknown)}")
         return cls(**{_FIELD_OF[name]: bool(on) for name, on in switched.items()})
+
+    def fixed(self) -> Self:
+        """The same, without the known faults of the running release."""
+        return replace(
+            self,
+            fixed_all_devices=True,
+            fixed_node_selectors=True,
+            fixed_vanished_devices=True,
+        )
 
     @property
     def channel(self) -> Channel:
@@ -97,7 +115,9 @@ _PRESETS: dict[str, frozenset[str]] = {
     "1.35": _BASE,
     "1.36": _BASE | _BETA,
     "1.37": _BASE | _BETA | {"fractional_capacity_range", "device_taint_rules"},
-    "all": frozenset(field.name for field in fields(Features)),
+    "all": frozenset(
+        field.name for field in fields(Features) if not field.name.startswith("fixed_")
+    ),
 }
 
 DEFAULT = Features.preset("1.37")

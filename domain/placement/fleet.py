@@ -90,7 +90,12 @@ class Fleet:
 
     def pools_of(self, node: Node, features: Features) -> tuple[Pool, ...]:
         """What a node sees, gathered once. Raises Fatal as `gather` does."""
-        key = (node.name, features.partitionable_devices, features.compatibility_groups)
+        switches = (
+            features.partitionable_devices,
+            features.compatibility_groups,
+            features.fixed_node_selectors,
+        )
+        key = (node.name, *switches)
         found = self.pools.get(key)
         if found is None:
             found = self.pools[key] = gather(self, node, features)

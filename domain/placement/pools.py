@@ -51,7 +51,7 @@ def gather(published: Published, node: Node, features: Features) -> tuple[Pool, 
     """
     current: dict[PoolID, list[Slice]] = {}
     for one in (*published.slices_on(node.name), *published.slices_shared()):
-        if _is_readable(one, features) and _reaches(one, node):
+        if _is_readable(one, features) and _reaches(one, node, features):
             _keep_newest(current, one)
     found = [
         pool
@@ -69,7 +69,7 @@ def _is_readable(one: Slice, features: Features) -> bool:
     return features.compatibility_groups or not one.declares_groups
 
 
-def _reaches(one: Slice, node: Node) -> bool:
+def _reaches(one: Slice, node: Node, features: Features) -> bool:
     try:
         if one.reach.is_stated:
             return one.reach.includes(node.name, node.labels)
@@ -77,6 +77,8 @@ def _reaches(one: Slice, node: Node) -> bool:
             return False  # a way to select nodes that is not known yet
         return any(device.reach.includes(node.name, node.labels) for device in one.devices)
     except Fatal as problem:
+        if features.fixed_node_selectors:
+            return False
         raise Fatal(
             f"gather pool information: failed to perform node selection for slice {one.name}: "
             f"{problem}"

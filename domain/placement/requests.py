@@ -12,7 +12,7 @@ from domain.placement.claims import (
     Request,
     RequestLine,
 )
-from domain.placement.faults import Fatal
+from domain.placement.faults import Fatal, NodeError
 from domain.placement.site import Candidate, Site
 
 
@@ -124,7 +124,8 @@ def _every_device(
     for pool in site.pools:
         if not pool.is_usable:
             state = "being updated" if pool.is_incomplete else "invalid"
-            raise Fatal(
+            error = NodeError if site.features.fixed_all_devices else Fatal
+            raise error(
                 f"{where}: asks for all devices, but resource pool {pool.id} is currently {state}"
             )
         for one in pool.slices:

@@ -46,7 +46,7 @@ def in_go(features: Features) -> dict[str, bool]:
     return {
         "".join(part.capitalize() for part in one.name.split("_")): getattr(features, one.name)
         for one in fields(features)
-        if one.name not in _NOT_THE_ALLOCATOR_S
+        if one.name not in _NOT_THE_ALLOCATOR_S and not one.name.startswith("fixed_")
     }
 
 
