@@ -62,15 +62,18 @@ class Demo:
         url = address_of(listener)
         self.environment |= self.state.portal_environment(url)
         kubeconfig, cluster = self._start_cluster()
-        self._start_databases()
-        self._start_portal(listener)
+        owner = self._start_databases()
+        self._start_web(listener)
+        self.supervisor.run(python("migrate", "-c", PREPARE, environment=owner))
         self._start_fleet(kubeconfig, cluster)
         self.supervisor.wait(lambda: answers(url), "the login page", 120)
         self.supervisor.log.say(f"the login page answers at {url}/; filling the demo")
+        self._start_workers()
         self._fill(kubeconfig)
         return kubeconfig
 
-    def _start_databases(self) -> None:
+    def _start_databases(self) -> dict[str, str]:
+        """Both servers; returns the environment of a process that may change tables."""
         database = postgres.prepare(self.state.folder / "postgres")
         server = self.supervisor.start(database.command).process
         broker = valkey.prepare(self.state.folder / "valkey")
@@ -83,8 +86,7 @@ class Demo:
         self.environment["CLAIMYARD_DATABASE_URL"] = (
             f"postgresql://{APP_ROLE}:{password}@127.0.0.1:{database.port}/{postgres.DATABASE}"
         )
-        owner = {**self.environment, "CLAIMYARD_DATABASE_URL": database.url}
-        self.supervisor.run(python("migrate", "-c", PREPARE, environment=owner))
+        return {**self.environment, "CLAIMYARD_DATABASE_URL": database.url}
 
     def _make_app_role(self, url: str, password: str) -> None:
         """The app's own role, which can change neither tables nor the audit log."""
@@ -126,22 +128,28 @@ class Demo:
             arguments += ["--nodes-only", f"--egress={pods}"]
         self.supervisor.start(python("fleet", "-m", "simulator", "fleet", *arguments))
 
-    def _start_portal(self, listener: socket.socket) -> None:
-        environment = self.environment
-        web = ("gunicorn", "portal.wsgi", f"--bind=fd://{listener.fileno()}", "--workers=1")
-        web_more = ("--worker-class=gthread", "--threads=8", "--no-control-socket")
+    def _start_web(self, listener: socket.socket) -> None:
+        arguments = ("portal.wsgi", f"--bind=fd://{listener.fileno()}", "--workers=1")
+        more = ("--worker-class=gthread", "--threads=8", "--no-control-socket")
+        self.supervisor.start(
+            python(
+                "web",
+                *("-m", "gunicorn", *arguments, *more, "--log-level=warning"),
+                environment=self.environment,
+                keep_open=(listener.fileno(),),
+            )
+        )
+
+    def _start_workers(self) -> None:
         celery = ("celery", "-A", "portal", "--quiet")
         worker = ("worker", "--concurrency=2", "--without-mingle", "--without-gossip")
         for name, *arguments in (
-            ("web", *web, *web_more, "--log-level=warning"),
-            ("worker", *celery, *worker, "--loglevel=WARNING"),
-            ("beat", *celery, "beat", "--loglevel=WARNING", "--pidfile="),
             ("watch", "workers.watch"),
+            ("worker", *celery, *worker, "--loglevel=WARNING"),
             ("placement", "workers.placement"),
+            ("beat", *celery, "beat", "--loglevel=WARNING", "--pidfile="),
         ):
-            self.supervisor.start(
-                python(name, "-m", *arguments, environment=environment, keep_open=listener)
-            )
+            self.supervisor.start(python(name, "-m", *arguments, environment=self.environment))
 
     def _fill(self, kubeconfig: Path) -> None:
         password = {"CLAIMYARD_DEMO_PASSWORD": self.state.secret("password")}
@@ -153,14 +161,14 @@ def python(
     name: str,
     *arguments: str,
     environment: Mapping[str, str] | None = None,
-    keep_open: socket.socket | None = None,
+    keep_open: tuple[int, ...] = (),
 ) -> Command:
     return Command(
         name,
         (sys.executable, *arguments),
         {**PYTHON_ENVIRONMENT, **(environment or {})},
         folder=ROOT,
-        keep_open=(keep_open.fileno(),) if keep_open and name == "web" else (),
+        keep_open=keep_open,
     )
 
 
