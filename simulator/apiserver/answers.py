@@ -30,8 +30,9 @@ def accepted(header: str) -> Accepted:
         return Accepted(wanted.get("as", ""), ";".join(parameters))
     raise Refused(
         406,
-        "only the following media types are accepted: application/json, "
+        "406: Not Acceptable\n\nAvailable representations: application/json, "
         "application/json;stream=watch",
+        details={},
     )
 
 

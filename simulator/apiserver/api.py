@@ -11,9 +11,11 @@ from typing import Any
 import orjson
 
 from simulator.apiserver import problems
+from simulator.apiserver.completion import complete
 from simulator.apiserver.custom import CustomKinds
-from simulator.apiserver.decoding import fitted, wrong_type
+from simulator.apiserver.decoding import cannot_unmarshal, fitted, tidy, typed_trouble
 from simulator.apiserver.defaults import fill_defaults
+from simulator.apiserver.fieldsets import duplicate_key
 from simulator.apiserver.kinds import Kind, Kinds
 from simulator.apiserver.ownership import (
     APPLY,
@@ -85,10 +87,7 @@ class Api:
         if not kind.namespaced:
             meta.pop("namespace", None)
         elif meta.setdefault("namespace", namespace) != namespace:
-            raise problems.bad_request(
-                "the namespace of the provided object does not match the namespace sent on the "
-                "request"
-            )
+            raise problems.foreign_namespace()
         if not meta.get("name") and meta.get("generateName"):
             meta["name"] = meta["generateName"][:58] + "".join(
                 secrets.choice(_SUFFIX) for _ in range(5)
@@ -130,17 +129,22 @@ class Api:
         warnings: list[str],
     ) -> Outcome:
         meta = item["metadata"]
+        kind_type = self.type_of(kind)
+        if meta.get("resourceVersion"):
+            raise problems.revision_on_create()
+        tidy(item, kind_type)
+        fill_defaults(kind, item, kind_type)
         prepare_create(kind, item)
-        fill_defaults(kind, item, self.type_of(kind))
+        if operation == UPDATE:
+            writer = _writer(kind, options, UPDATE, "")
+            updated(None, item, kind_type, writer, now_text())
+        complete(kind, item)
         meta["uid"] = str(uuid.uuid4())
         meta["creationTimestamp"] = now_text()
-        check_create(kind, item, self.type_of(kind))
+        check_create(kind, item)
         self.custom.check(kind, item)
         if self.store.get(kind, meta.get("namespace", ""), meta["name"]) is not None:
             raise problems.already_exists(kind, meta["name"])
-        if operation == UPDATE:
-            writer = Writer(options.manager, UPDATE, "", kind.group_version)
-            updated(None, item, self.type_of(kind), writer, now_text())
         if options.dry_run:
             return Outcome(201, _dumped(kind, item), warnings)
         entry = self.store.put(kind, item)
@@ -189,7 +193,10 @@ class Api:
                 f"the name of the object ({(meta or {}).get('name', '')}) does not match the name "
                 f"on the URL ({name})"
             )
-        warnings = self.fit(kind, item, options)
+        try:
+            warnings = self.fit(kind, item, options)
+        except _Undecodable as failure:
+            raise problems.bad_patch(item, failure.trouble) from None
         return self._replace(kind, entry, item, UPDATE, options, subresource, warnings)
 
     def apply(
@@ -208,11 +215,13 @@ class Api:
                 f"the name of the object ({meta['name']}) does not match the name on the URL "
                 f"({name})"
             )
+        if meta.get("namespace", namespace) != namespace:
+            raise problems.foreign_namespace()
         if "managedFields" in meta:
             raise problems.bad_request("metadata.managedFields must be nil")
         warnings = self.fit(kind, config, options, applying=True)
         reset_for_apply(kind, config, subresource)
-        writer = Writer(options.manager, APPLY, subresource, kind.group_version)
+        writer = _writer(kind, options, APPLY, subresource)
         entry = self.store.get(kind, namespace, name)
         if entry is None and subresource:
             raise problems.not_found(kind, name)
@@ -248,11 +257,12 @@ class Api:
         self._check_preconditions(kind, entry, item, old)
         kind_type = self.type_of(kind)
         item = keep_system_fields(kind, item, old, subresource)
+        tidy(item, kind_type)
         fill_defaults(kind, item, kind_type)
-        check_update(kind, item, old, subresource, kind_type)
+        check_update(kind, item, old, subresource)
         self.custom.check(kind, item)
         if operation == UPDATE:
-            writer = Writer(options.manager, UPDATE, subresource, kind.group_version)
+            writer = _writer(kind, options, UPDATE, subresource)
             updated(old, item, kind_type, writer, now_text())
         if _same(item, old):
             return Outcome(200, entry.data, warnings)
@@ -272,12 +282,8 @@ class Api:
         old = entry.parsed()
         if counts(kind) and subresource == "scale" and item.get("spec") != old.get("spec"):
             item["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-        writer = Writer(
-            options.manager,
-            UPDATE,
-            subresource if subresource in ("status", "scale") else "",
-            kind.group_version,
-        )
+        part = subresource if subresource in ("status", "scale") else ""
+        writer = Writer(options.manager, UPDATE, part, kind.group_version)
         updated(old, item, self.type_of(kind), writer, now_text())
         if _same(item, old):
             return Outcome(200, entry.data)
@@ -300,12 +306,16 @@ class Api:
         meta = item["metadata"]
         asked = meta.get("resourceVersion")
         if meta.get("uid") and meta["uid"] != old["metadata"]["uid"]:
+            place = "/".join(filter(None, (kind.plural, entry.namespace, entry.name)))
             raise problems.conflict(
                 kind,
                 entry.name,
-                f"Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: "
-                f"{old['metadata']['uid']}",
+                f"StorageError: invalid object, Code: 4, Key: /registry/{place}, ResourceVersion: "
+                f"0, AdditionalErrorMsg: Precondition failed: UID in precondition: {meta['uid']}, "
+                f"UID in object meta: {old['metadata']['uid']}",
             )
+        if asked and not asked.isdigit():
+            raise problems.plain_failure(f'strconv.ParseUint: parsing "{asked}": invalid syntax')
         if asked and asked != str(entry.revision):
             raise problems.conflict(kind, entry.name)
 
@@ -315,16 +325,17 @@ class Api:
         """Drop unknown fields and tell of them. Raises Refused (400) if strict, or ill-typed."""
         misfits = fitted(item, self.type_of(kind))
         for misfit in misfits:
+            if misfit.expected is not None and applying:
+                raise _untyped(kind, item, typed_trouble(misfit))
             if misfit.expected is not None:
-                raise wrong_type(kind, misfit)
+                raise _Undecodable(kind, cannot_unmarshal(misfit))
         if misfits and applying:
-            raise _not_declared(kind, item, misfits[0].path)
+            raise _untyped(kind, item, f".{misfits[0].path}: field not declared in schema")
+        if applying and (twice := duplicate_key(item, self.type_of(kind))):
+            raise _untyped(kind, item, twice)
         unknown = [f'unknown field "{misfit.path}"' for misfit in misfits]
         if unknown and options.validation == "Strict":
-            raise problems.bad_request(
-                f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-                f"strict decoding error: {', '.join(unknown)}"
-            )
+            raise _Undecodable(kind, f"strict decoding error: {', '.join(unknown)}")
         return unknown if options.validation == "Warn" else []
 
 
@@ -338,14 +349,30 @@ def may_vanish(kind: Kind, item: dict[str, Any]) -> bool:
     return not meta.get("deletionGracePeriodSeconds")
 
 
-def _not_declared(kind: Kind, item: dict[str, Any], path: str) -> problems.Refused:
+class _Undecodable(problems.Refused):
+    """Says what is wrong without saying of what, for a patch whose result is at fault."""
+
+    def __init__(self, kind: Kind, trouble: str) -> None:
+        super().__init__(
+            400,
+            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
+            f"{trouble}",
+        )
+        self.trouble = trouble
+
+
+def _writer(kind: Kind, options: WriteOptions, operation: str, subresource: str) -> Writer:
+    owns_status = subresource == "status" or not kind.status
+    return Writer(options.manager, operation, subresource, kind.group_version, owns_status)
+
+
+def _untyped(kind: Kind, item: dict[str, Any], trouble: str) -> problems.Refused:
+    """An applied configuration that is not of its kind."""
     meta = item["metadata"]
-    name = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else f"/{meta['name']}"
-    return problems.Refused(
-        500,
+    name = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
+    return problems.plain_failure(
         f"failed to create typed patch object ({name}; {kind.group_version}, Kind={kind.kind}): "
-        f".{path}: field not declared in schema",
-        reason="",
+        f"{trouble}"
     )
 
 

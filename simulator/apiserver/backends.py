@@ -64,7 +64,7 @@ class Gateways:
     async def proxy(self, pod: dict[str, Any], call: Call) -> Reply:
         address = pod.get("status", {}).get("podIP")
         if not address:
-            raise Refused(500, "address not allowed", reason="InternalError")
+            raise Refused(400, "address not allowed")
         url = f"{self._address(pod)}/pods/{address}/{call.port}{call.path}"
         return await self._ask(call.method, url, {}, call.headers, call.body)
 

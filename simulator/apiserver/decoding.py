@@ -1,5 +1,6 @@
 """From a request body to an object of its kind: shape, unknown fields, wrong types."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ import yaml
 
 from simulator.apiserver.kinds import Kind
 from simulator.apiserver.problems import Refused, bad_request
+from simulator.apiserver.quantities import canonical
 from simulator.apiserver.schema import ANY, Type
 
 _PYTHON = {
@@ -29,12 +31,21 @@ def loaded(body: bytes, content_type: str) -> Any:
     if media in ("", "application/json") or media.endswith("+json"):
         try:
             return orjson.loads(body)
-        except orjson.JSONDecodeError as failure:
-            raise bad_request(f"error decoding body: {failure}") from None
+        except orjson.JSONDecodeError:
+            raise unrecognized("unexpected end of JSON input", body) from None
     raise Refused(
         415,
         "the body of the request was in an unknown format - accepted media types include: "
-        "application/json, application/yaml",
+        "application/json, application/yaml, application/vnd.kubernetes.protobuf",
+    )
+
+
+def unrecognized(trouble: str, body: bytes) -> Refused:
+    """A body that is no object, quoted in hexadecimal as far as it is short."""
+    shown = body[:512].hex() if body else "<empty>"
+    return bad_request(
+        "the object provided is unrecognized: couldn't get version/kind; json parse error: "
+        f"{trouble} ({shown})"
     )
 
 
@@ -57,23 +68,32 @@ _Loader.yaml_implicit_resolvers = {
     first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
     for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+# Go's YAML reads these letters as booleans, as YAML 1.1 says; PyYAML does not.
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^[yYnN]$"), list("yYnN"))
+_Loader.bool_values = yaml.SafeLoader.bool_values | {"y": True, "n": False}
 
 
-def object_of(kind: Kind, document: Any) -> dict[str, Any]:
+def object_of(kind: Kind, document: Any, *, applying: bool = False) -> dict[str, Any]:
     """The document as an object of `kind`, with `metadata`. Raises Refused (400)."""
     if not isinstance(document, dict):
-        raise bad_request("couldn't get version/kind; json parse error: expected an object")
+        trouble = "json: cannot unmarshal array into Go value of type struct"
+        raise unrecognized(trouble, orjson.dumps(document))
+    if not kind.custom:
+        document.setdefault("kind", kind.kind)
+        document.setdefault("apiVersion", kind.group_version)
     version, name = document.get("apiVersion"), document.get("kind")
     if not name:
         raise bad_request(f"Object 'Kind' is missing in '{_short(document)}'")
     if not version:
         raise bad_request(f"Object 'apiVersion' is missing in '{_short(document)}'")
+    if applying and (version != kind.group_version or name != kind.kind):
+        group, _, plain = version.rpartition("/")
+        raise bad_request(f"invalid object type: {group}/{plain}, Kind={name}")
     if version != kind.group_version or name != kind.kind:
+        version = version.rpartition("/")[2]
         raise bad_request(
-            f"the API version in the data ({version}) does not match the expected API version "
-            f"({kind.group_version})"
-            if name == kind.kind
-            else f'{name} in version "{version}" cannot be handled as a {kind.kind}'
+            f'{name} in version "{version}" cannot be handled as a {kind.kind}: converting '
+            f"({version}.{name}) to ({kind.version}.{kind.kind}): unknown conversion"
         )
     if not isinstance(document.setdefault("metadata", {}), dict):
         document["metadata"] = {}
@@ -86,31 +106,66 @@ def _short(document: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A place where the object is not of its type. `expected` is None for an unknown field."""
+    """A place where the object is not of its type. `expected` is None for an unknown field.
+
+    `shape` is the expected shape in OpenAPI's words; `field` is the place as Go's decoder names it:
+    the struct that it was in, and the path to it.
+    """
 
     path: str
     expected: str | None = None
     got: str = ""
+    field: str = ""
+    shape: str = ""
 
 
 def fitted(value: dict[str, Any], kind: Type) -> list[Misfit]:
     """Take unknown fields and nulls out of `value`, in place, and say what did not fit."""
-    return list(_fit(value, kind, ""))
+    return list(_fit(value, kind, "", ""))
 
 
-def _fit(value: Any, kind: Type, path: str) -> Iterator[Misfit]:
+_POINTERS = {"storageClassName", "service", "type", "apiGroup", "timeZone", "holderIdentity"}
+
+
+def tidy(value: Any, kind: Type) -> None:
+    """Drop optional fields that are empty, and write quantities in their one form, in place."""
+    if isinstance(value, list):
+        for item in value:
+            tidy(item, kind.element or ANY)
+    if not isinstance(value, dict) or kind.open or kind.shape == "any":
+        return
+    for name in list(value):
+        below = kind.child(name)
+        part = value[name]
+        if below.shape in ("map", "struct", "list"):
+            tidy(part, below)
+        elif below.scalar == "quantity":
+            value[name] = canonical(part)
+        if kind.shape == "struct" and name not in kind.required and _is_empty(part, name, below):
+            del value[name]
+
+
+def _is_empty(part: Any, name: str, kind: Type) -> bool:
+    if part == "" and kind.shape == "scalar":
+        return name not in _POINTERS
+    return part in ({}, []) and kind.shape in ("map", "list")
+
+
+def _fit(value: Any, kind: Type, path: str, field: str) -> Iterator[Misfit]:
     if kind.shape == "any":
         return
     if isinstance(value, dict) and kind.shape in ("struct", "map"):
-        yield from _fit_dict(value, kind, path)
+        yield from _fit_dict(value, kind, path, field)
     elif isinstance(value, list) and kind.shape == "list":
         for place, item in enumerate(value):
-            yield from _fit(item, kind.element or ANY, f"{path}[{place}]")
+            yield from _fit(item, kind.element or ANY, f"{path}[{place}]", field)
     elif not _right_type(value, kind):
-        yield Misfit(path, _expected(kind), type(value).__name__)
+        shape = kind.scalar or kind.shape
+        yield Misfit(path, _expected(kind), type(value).__name__, field, shape)
 
 
-def _fit_dict(value: dict[str, Any], kind: Type, path: str) -> Iterator[Misfit]:
+def _fit_dict(value: dict[str, Any], kind: Type, path: str, field: str) -> Iterator[Misfit]:
+    places = field.partition(".")[2]
     for name in list(value):
         below = kind.fields.get(name)
         where = f"{path}.{name}" if path else name
@@ -120,7 +175,9 @@ def _fit_dict(value: dict[str, Any], kind: Type, path: str) -> Iterator[Misfit]:
         elif value[name] is None and (below or kind.child(name)).shape != "any":
             del value[name]
         else:
-            yield from _fit(value[name], below or kind.child(name), where)
+            if kind.shape == "struct":
+                field = f"{kind.name}.{places}.{name}" if places else f"{kind.name}.{name}"
+            yield from _fit(value[name], below or kind.child(name), where, field)
 
 
 def _right_type(value: Any, kind: Type) -> bool:
@@ -135,13 +192,35 @@ def _right_type(value: Any, kind: Type) -> bool:
 
 
 def _expected(kind: Type) -> str:
-    return {"struct": "map", "map": "map", "list": "list"}.get(kind.shape, kind.scalar)
+    if kind.shape == "map":
+        return f"map[string]{_expected(kind.element or ANY)}"
+    if kind.shape == "list":
+        return f"[]{_expected(kind.element or ANY)}"
+    if kind.scalar == "boolean":
+        return "bool"
+    return kind.name or kind.scalar or "interface {}"
 
 
-def wrong_type(kind: Kind, misfit: Misfit) -> Refused:
+def cannot_unmarshal(misfit: Misfit) -> str:
     words = {"str": "string", "bool": "bool", "int": "number", "float": "number", "list": "array"}
-    got = words.get(misfit.got, "object")
-    return bad_request(
-        f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: json: cannot '
-        f"unmarshal {got} into Go struct field {kind.kind}.{misfit.path} of type {misfit.expected}"
+    return (
+        f"json: cannot unmarshal {words.get(misfit.got, 'object')} into Go struct field "
+        f"{misfit.field} of type {misfit.expected}"
+    )
+
+
+_TYPED = {
+    "integer": "numeric (int or float)",
+    "number": "numeric (int or float)",
+    "boolean": "boolean",
+    "struct": "map",
+}
+
+
+def typed_trouble(misfit: Misfit) -> str:
+    """The same in the words of server-side apply."""
+    got = {"str": "string", "bool": "boolean", "int": "numeric", "float": "numeric"}
+    return (
+        f".{misfit.path}: expected {_TYPED.get(misfit.shape, misfit.shape)}, "
+        f"got {got.get(misfit.got, 'map' if misfit.got == 'dict' else misfit.got)}"
     )

@@ -7,7 +7,6 @@ from simulator.apiserver.kinds import Kind
 from simulator.apiserver.schema import ANY, Type
 
 Item = dict[str, Any]
-_EVICTION_SECONDS = 300
 
 
 def fill_defaults(kind: Kind, item: Item, kind_type: Type) -> None:
@@ -37,45 +36,9 @@ def _set(item: Item, **values: Any) -> None:
 
 
 def _pod(item: Item) -> None:
-    spec = item["spec"] if isinstance(item.get("spec"), dict) else item.setdefault("spec", {})
+    spec = item.setdefault("spec", {})
     _pod_spec(spec)
-    account = spec.setdefault("serviceAccountName", spec.get("serviceAccount") or "default")
-    spec.setdefault("serviceAccount", account)
-    _set(spec, enableServiceLinks=True, priority=0, preemptionPolicy="PreemptLowerPriority")
-    _tolerate_outages(spec)
-    status = item.setdefault("status", {})
-    _set(status, phase="Pending", qosClass=_quality(spec))
-
-
-def _tolerate_outages(spec: Item) -> None:
-    tolerations = spec.setdefault("tolerations", [])
-    for trouble in ("not-ready", "unreachable"):
-        key = f"node.kubernetes.io/{trouble}"
-        if not any(t.get("key") == key or not t.get("key") for t in tolerations):
-            tolerations.append(
-                {
-                    "key": key,
-                    "operator": "Exists",
-                    "effect": "NoExecute",
-                    "tolerationSeconds": _EVICTION_SECONDS,
-                }
-            )
-
-
-def _quality(spec: Item) -> str:
-    kinds = []
-    for container in spec.get("containers", ()):
-        resources = container.get("resources") or {}
-        limits = {
-            k: v for k, v in (resources.get("limits") or {}).items() if k in ("cpu", "memory")
-        }
-        requests = resources.get("requests") or {}
-        asked = {k: v for k, v in requests.items() if k in ("cpu", "memory")}
-        if not limits and not asked:
-            kinds.append("BestEffort")
-        else:
-            kinds.append("Guaranteed" if len(limits) == 2 and asked == limits else "Burstable")
-    return kinds[0] if kinds and len(set(kinds)) == 1 else "Burstable" if kinds else "BestEffort"
+    spec.setdefault("enableServiceLinks", True)
 
 
 def _pod_spec(spec: Item) -> None:
@@ -152,7 +115,6 @@ def _deployment(item: Item) -> None:
     if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
         _set(strategy.setdefault("rollingUpdate", {}), maxUnavailable="25%", maxSurge="25%")
     _template(spec)
-    item.setdefault("status", {})
 
 
 def _replica_set(item: Item) -> None:
@@ -160,7 +122,6 @@ def _replica_set(item: Item) -> None:
     spec.setdefault("replicas", 1)
     if "template" in spec:
         _template(spec)
-    item.setdefault("status", {"replicas": 0})
 
 
 def _stateful_set(item: Item) -> None:
@@ -173,7 +134,6 @@ def _stateful_set(item: Item) -> None:
         "persistentVolumeClaimRetentionPolicy", {"whenDeleted": "Retain", "whenScaled": "Retain"}
     )
     _template(spec)
-    item.setdefault("status", {"replicas": 0, "availableReplicas": 0})
 
 
 def _daemon_set(item: Item) -> None:
@@ -183,15 +143,6 @@ def _daemon_set(item: Item) -> None:
     if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
         _set(strategy.setdefault("rollingUpdate", {}), maxUnavailable=1, maxSurge=0)
     _template(spec)
-    item.setdefault(
-        "status",
-        {
-            "currentNumberScheduled": 0,
-            "numberMisscheduled": 0,
-            "desiredNumberScheduled": 0,
-            "numberReady": 0,
-        },
-    )
 
 
 def _job(item: Item) -> None:
@@ -202,7 +153,6 @@ def _job(item: Item) -> None:
     _set(spec, manualSelector=False, podReplacementPolicy="TerminatingOrFailed")
     if "template" in spec:
         _template(spec)
-    item.setdefault("status", {})
 
 
 def _service(item: Item) -> None:
@@ -211,31 +161,16 @@ def _service(item: Item) -> None:
     for port in spec.get("ports", ()):
         port.setdefault("protocol", "TCP")
         port.setdefault("targetPort", port.get("port"))
-    if spec["type"] != "ExternalName":
-        address = spec.setdefault("clusterIP", _cluster_address(item["metadata"]))
-        _set(spec, clusterIPs=[address], ipFamilies=["IPv4"], ipFamilyPolicy="SingleStack")
-    item.setdefault("status", {}).setdefault("loadBalancer", {})
-
-
-def _cluster_address(meta: Item) -> str:
-    """An address of 10.96.0.0/16 that stays the same for the same name."""
-    from zlib import crc32
-
-    number = crc32(f"{meta.get('namespace')}/{meta.get('name')}".encode()) % 65000 + 10
-    return f"10.96.{number // 256}.{number % 256}"
 
 
 def _namespace(item: Item) -> None:
     item["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = item["metadata"][
         "name"
     ]
-    item.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
-    item.setdefault("status", {}).setdefault("phase", "Active")
 
 
 def _claim(item: Item) -> None:
     _claim_spec(item.setdefault("spec", {}))
-    item.setdefault("status", {})
 
 
 def _claim_template(item: Item) -> None:
@@ -266,7 +201,6 @@ def _slice(item: Item) -> None:
 def _taint_rule(item: Item) -> None:
     if taint := item.get("spec", {}).get("taint"):
         taint.setdefault("timeAdded", _now())
-    item.setdefault("status", {})
 
 
 def _now() -> str:
@@ -277,8 +211,7 @@ def _now() -> str:
 
 def _node(item: Item) -> None:
     item.setdefault("spec", {})
-    item.setdefault("status", {})
-    capacity = item["status"].get("capacity")
+    capacity = item.setdefault("status", {}).get("capacity")
     if capacity:
         item["status"].setdefault("allocatable", dict(capacity))
 
@@ -304,7 +237,6 @@ def _policy(item: Item) -> None:
     spec = item.setdefault("spec", {})
     spec.setdefault("failurePolicy", "Fail")
     _match(spec.setdefault("matchConstraints", {}))
-    item.setdefault("status", {})
 
 
 def _match(match: Item) -> None:
@@ -318,23 +250,12 @@ def _policy_binding(item: Item) -> None:
         _match(match)
 
 
-def _disruption_budget(item: Item) -> None:
-    status = item.setdefault("status", {})
-    _set(status, disruptionsAllowed=0, currentHealthy=0, desiredHealthy=0, expectedPods=0)
-
-
-def _quota(item: Item) -> None:
-    item.setdefault("spec", {})
-    item.setdefault("status", {})
-
-
 _FILLERS: dict[str, Callable[[Item], None]] = {
     "pods": _pod,
     "nodes": _node,
     "namespaces": _namespace,
     "secrets": _secret,
     "services": _service,
-    "resourcequotas": _quota,
     "deployments.apps": _deployment,
     "replicasets.apps": _replica_set,
     "statefulsets.apps": _stateful_set,
@@ -346,7 +267,6 @@ _FILLERS: dict[str, Callable[[Item], None]] = {
     "devicetaintrules.resource.k8s.io": _taint_rule,
     "rolebindings.rbac.authorization.k8s.io": _role_binding,
     "clusterrolebindings.rbac.authorization.k8s.io": _role_binding,
-    "poddisruptionbudgets.policy": _disruption_budget,
     "validatingadmissionpolicies.admissionregistration.k8s.io": _policy,
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": _policy_binding,
 }

@@ -79,18 +79,19 @@ class Deleter:
         self, kind: Kind, name: str, meta: Mapping[str, Any], options: DeleteOptions
     ) -> None:
         if options.uid and options.uid != meta["uid"]:
-            raise problems.conflict(
+            raise problems.outdated(
                 kind,
                 name,
-                f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: "
-                f"{meta['uid']}",
+                f"the UID in the precondition ({options.uid}) does not match the UID in record "
+                f"({meta['uid']}). The object might have been deleted and then recreated",
             )
         if options.revision and options.revision != meta["resourceVersion"]:
-            raise problems.conflict(
+            raise problems.outdated(
                 kind,
                 name,
-                f"Precondition failed: ResourceVersion in precondition: {options.revision}, "
-                f"ResourceVersion in object meta: {meta['resourceVersion']}",
+                f"the ResourceVersion in the precondition ({options.revision}) does not match the "
+                f"ResourceVersion in record ({meta['resourceVersion']}). The object might have "
+                "been modified",
             )
 
 

@@ -1,33 +1,12 @@
 """Disruption budgets: whether a pod may be evicted, and the budget that it uses up."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from simulator.apiserver.api import Api, WriteOptions, now_text
 from simulator.apiserver.problems import Refused
+from simulator.apiserver.selectors import selects
 
 _MANAGER = WriteOptions(manager="kube-apiserver")
-
-
-def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """Whether a LabelSelector of the API matches; None matches nothing."""
-    if selector is None:
-        return False
-    wanted = (selector.get("matchLabels") or {}).items()
-    if any(labels.get(key) != value for key, value in wanted):
-        return False
-    return all(_rule(rule, labels) for rule in selector.get("matchExpressions") or ())
-
-
-def _rule(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    key: str = rule["key"]
-    values: tuple[str, ...] = tuple(rule.get("values", ()))
-    operator = rule["operator"]
-    if operator == "In":
-        return labels.get(key) in values
-    if operator == "NotIn":
-        return labels.get(key) not in values
-    return bool((key in labels) == (operator == "Exists"))
 
 
 def spend(api: Api, pod: dict[str, Any], *, dry_run: bool) -> None:

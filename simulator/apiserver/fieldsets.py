@@ -15,6 +15,21 @@ from simulator.apiserver.schema import ANY, Type
 Path = tuple[str, ...]
 FieldSet = frozenset[Path]
 _SORTED = orjson.OPT_SORT_KEYS
+# Values that Go writes out even when they are empty: they are never added, only filled.
+_ALWAYS_THERE = {
+    f"f:{name}"
+    for name in (
+        "metadata",
+        "spec",
+        "status",
+        "template",
+        "strategy",
+        "updateStrategy",
+        "containers",
+        "involvedObject",
+        "source",
+    )
+}
 
 
 def encoded(fields: Iterable[Path]) -> dict[str, Any]:
@@ -87,28 +102,33 @@ def is_granular(value: Any, kind: Type) -> bool:
 
 
 def fields_of(value: Any, kind: Type) -> FieldSet:
+    """The fields that an applied configuration states."""
     found: set[Path] = set()
-    _collect(value, kind, (), found)
+    _collect(value, kind, (), found, whole=False)
     found.discard(())
     return frozenset(found)
 
 
-def _collect(value: Any, kind: Type, path: Path, found: set[Path]) -> None:
+def _collect(value: Any, kind: Type, path: Path, found: set[Path], *, whole: bool) -> None:
+    """The fields of `value`. With `whole` every map and list counts beside its parts."""
     if not is_granular(value, kind) or not value:
+        if value != {} or not path or path[-1] not in _ALWAYS_THERE:
+            found.add(path)
+        return
+    if whole and path and path[-1] not in _ALWAYS_THERE:
         found.add(path)
-    elif isinstance(value, dict):
-        named = kind.fields
+    if isinstance(value, dict):
         for key, below in value.items():
             step = (*path, f"f:{key}")
-            if key not in named and kind.shape == "map":
+            if key not in kind.fields and kind.shape == "map":
                 found.add(step)
-            _collect(below, kind.child(key), step, found)
+            _collect(below, kind.child(key), step, found, whole=whole)
     else:
         for item in value:
             step = (*path, item_step(item, kind))
             found.add(step)
             if isinstance(item, dict):
-                _collect(item, kind.element or ANY, step, found)
+                _collect(item, kind.element or ANY, step, found, whole=whole)
 
 
 @dataclass(slots=True)
@@ -132,31 +152,25 @@ def _compare(old: Any, new: Any, kind: Type, path: Path, result: Difference) -> 
         return
     if not (is_granular(new, kind) and is_granular(old, kind)) or type(old) is not type(new):
         if is_granular(old, kind) and old:
-            _collect(old, kind, path, result.removed)
-        _collect(new, kind, path, result.given)
+            _collect(old, kind, path, result.removed, whole=True)
+        _collect(new, kind, path, result.given, whole=True)
         return
     before, after = parts(old, kind), parts(new, kind)
     for step, (value, below) in after.items():
         if step not in before:
-            _collect_item(value, below, (*path, step), result.given)
+            _collect_part(value, below, (*path, step), result.given)
         else:
             _compare(before[step][0], value, below, (*path, step), result)
     for step, (value, below) in before.items():
         if step not in after:
-            _collect_item(value, below, (*path, step), result.removed)
+            _collect_part(value, below, (*path, step), result.removed)
 
 
-# Values that Go writes out even when they are empty: they are never added, only filled.
-_ALWAYS_THERE = {
-    f"f:{name}" for name in ("metadata", "spec", "status", "template", "strategy", "updateStrategy")
-}
-
-
-def _collect_item(value: Any, kind: Type, path: Path, found: set[Path]) -> None:
-    if path[-1] not in _ALWAYS_THERE:
+def _collect_part(value: Any, kind: Type, path: Path, found: set[Path]) -> None:
+    if not path[-1].startswith("f:"):
         found.add(path)
     if not path[-1].startswith("v:"):
-        _collect(value, kind, path, found)
+        _collect(value, kind, path, found, whole=True)
 
 
 def parts(value: Any, kind: Type) -> dict[str, tuple[Any, Type]]:
@@ -167,3 +181,20 @@ def parts(value: Any, kind: Type) -> dict[str, tuple[Any, Type]]:
     for item in value:
         found.setdefault(item_step(item, kind), (item, kind.element or ANY))
     return found
+
+
+def duplicate_key(value: Any, kind: Type, path: Path = ()) -> str:
+    """What is wrong with the first associative list that has two items of one key, or ""."""
+    if not is_granular(value, kind):
+        return ""
+    if isinstance(value, list):
+        seen: set[str] = set()
+        for item in value:
+            step = item_step(item, kind)
+            if step in seen:
+                return f"{dotted(path)}: duplicate entries for key {dotted((step,))}"
+            seen.add(step)
+    for step, (below, below_type) in parts(value, kind).items():
+        if trouble := duplicate_key(below, below_type, (*path, step)):
+            return trouble
+    return ""

@@ -21,26 +21,26 @@ def merged(live: Any, applied: Any, kind: Type) -> Any:
 
 
 def _merged_list(live: list[Any], applied: list[Any], kind: Type) -> list[Any]:
-    """Applied items in their order; each item of `live` alone stays behind its predecessor."""
+    """Applied items in their order; what only `live` has comes as early as its order allows."""
     old = {item_step(item, kind): item for item in reversed(live)}
     new = {item_step(item, kind): item for item in applied}
     element = kind.element or ANY
     result: list[Any] = []
-    waiting = iter(live)
     placed: set[str] = set()
-    for step, item in new.items():
-        if step in old and step not in placed:
-            for other in waiting:
-                other_step = item_step(other, kind)
-                if other_step == step:
-                    break
-                if other_step not in new:
-                    result.append(other)
-                    placed.add(other_step)
-        result.append(merged(old[step], item, element) if step in old else item)
+    kept, given = list(old)[::-1], list(new)
+    left = right = 0
+    while left < len(kept) or right < len(given):
+        step = kept[left] if left < len(kept) else ""
+        if left < len(kept) and (step in placed or step not in new):
+            if step not in placed:
+                result.append(old[step])
+            left += 1
+            continue
+        step = given[right]
+        result.append(merged(old[step], new[step], element) if step in old else new[step])
         placed.add(step)
-    leftover = [item for item in live if item_step(item, kind) not in placed]
-    return result + leftover
+        right += 1
+    return result
 
 
 def without(value: Any, paths: Iterable[Path], kind: Type) -> Any:

@@ -47,6 +47,7 @@ class Writer:
     operation: str
     subresource: str
     api_version: str
+    owns_status: bool = True
 
     def key(self) -> tuple[str, str, str, str]:
         return self.manager, self.operation, self.subresource, self.api_version
@@ -114,9 +115,14 @@ def _bounded(owners: list[Owner]) -> list[Owner]:
     return [owner for owner in owners if owner not in surplus] + [together]
 
 
-def tracked(fields: FieldSet | set[Path]) -> FieldSet:
+def tracked(fields: FieldSet | set[Path], writer: Writer) -> FieldSet:
+    """The fields that this writer can own: no system fields, and no status from elsewhere."""
     return frozenset(
-        path for path in fields if path[:2] not in _UNTRACKED and path not in _UNTRACKED
+        path
+        for path in fields
+        if path[:2] not in _UNTRACKED
+        and path not in _UNTRACKED
+        and (writer.owns_status or path[0] != "f:status")
     )
 
 
@@ -125,10 +131,11 @@ def updated(
 ) -> None:
     """Give the fields in which `new` differs from `old` to `writer`; repeatable."""
     owners = owners_of(old) if old else []
-    if old and "managedFields" in new["metadata"] and not new["metadata"]["managedFields"]:
-        owners = []
+    if old and (not owners or new["metadata"].get("managedFields") == [{}]):
+        new["metadata"].pop("managedFields", None)  # cleared on purpose: not tracked until applied
+        return
     change = difference(_plain(old or {}), _plain(new), kind)
-    given, gone = tracked(change.given), tracked(change.removed)
+    given, gone = tracked(change.given, writer), tracked(change.removed, writer)
     result = []
     mine: Owner | None = None
     for owner in owners:
@@ -170,11 +177,11 @@ def applied(
     """`config` over `live`. Raises Refused (409) where another manager owns a changed field."""
     owners = owners_of(live) if live else []
     base = _plain(live) if live else {"metadata": {}}
-    asked = tracked(fields_of(config, kind))
+    asked = tracked(fields_of(config, kind), writer)
     mine = next((o for o in owners if o.writer.key() == writer.key()), None)
     others = [owner for owner in owners if owner is not mine]
     result = merged(base, config, kind)
-    change = tracked(difference(base, result, kind).given)
+    change = tracked(difference(base, result, kind).given, writer)
     clashes = {owner.writer: owner.fields & change for owner in others if owner.fields & change}
     if clashes and not force:
         raise _refusal(clashes)
@@ -217,7 +224,7 @@ def _refusal(clashes: Mapping[Writer, FieldSet]) -> Refused:
 
 
 def _described(writer: Writer) -> str:
-    using = f" using {writer.api_version}"
+    using = "" if writer.operation == APPLY else f" using {writer.api_version}"
     if writer.subresource:
         return f'"{writer.manager}" with subresource "{writer.subresource}"{using}'
     return f'"{writer.manager}"{using}'

@@ -28,7 +28,10 @@ def merge_patch(target: Any, patch: Any) -> Any:
 def json_patch(target: Any, operations: Any) -> Any:
     """The patched copy. Raises Refused (422) for a path that is not there or a failed test."""
     if not isinstance(operations, list):
-        raise bad_request("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+        raise bad_request(
+            "error decoding patch: json: cannot unmarshal object into Go value of type "
+            "[]handlers.jsonPatchOp"
+        )
     document = copy.deepcopy(target)
     for operation in operations:
         document = _step(document, operation)
@@ -39,67 +42,64 @@ def _step(document: Any, operation: dict[str, Any]) -> Any:
     name = operation.get("op")
     path = _pointer(operation.get("path", ""))
     if name in ("move", "copy"):
-        value = copy.deepcopy(_found(document, _pointer(operation.get("from", "")), name))
+        value = copy.deepcopy(_found(document, _pointer(operation.get("from", ""))))
         if name == "move":
-            document = _removed(document, _pointer(operation["from"]), name)
+            document = _removed(document, _pointer(operation["from"]))
         return _added(document, path, value)
     if name == "add":
         return _added(document, path, operation.get("value"))
     if name == "remove":
-        return _removed(document, path, name)
+        return _removed(document, path)
     if name == "replace":
-        _found(document, path, name)
         return _replaced(document, path, operation.get("value"))
     if name == "test":
         return _tested(document, path, operation)
-    raise bad_request(f"Unexpected kind: {name}")
+    raise _unprocessable()
 
 
 def _pointer(text: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 
-def _unprocessable(message: str) -> Refused:
+def _unprocessable() -> Refused:
     return Refused(
-        422,
-        f"the server rejected our request due to an error in our request ({message})",
-        details={},
+        422, "the server rejected our request due to an error in our request", details={}
     )
 
 
-def _found(document: Any, path: list[str], name: str) -> Any:
+def _found(document: Any, path: list[str]) -> Any:
     node = document
     for part in path:
         try:
             node = node[int(part)] if isinstance(node, list) else node[part]
         except (KeyError, IndexError, ValueError, TypeError):
-            raise _unprocessable(f"{name} operation does not apply: /{'/'.join(path)}") from None
+            raise _unprocessable() from None
     return node
 
 
 def _added(document: Any, path: list[str], value: Any) -> Any:
     if not path:
         return value
-    parent = _found(document, path[:-1], "add")
+    parent = _found(document, path[:-1])
     last = path[-1]
     if isinstance(parent, list):
-        parent.insert(len(parent) if last == "-" else _index(parent, last, "add"), value)
+        parent.insert(len(parent) if last == "-" else _index(parent, last), value)
     elif isinstance(parent, dict):
         parent[last] = value
     else:
-        raise _unprocessable(f"add operation does not apply: /{'/'.join(path)}")
+        raise _unprocessable()
     return document
 
 
-def _index(parent: list[Any], text: str, name: str) -> int:
+def _index(parent: list[Any], text: str) -> int:
     if not text.isdigit() or int(text) > len(parent):
-        raise _unprocessable(f"{name} operation does not apply: index {text} is out of bounds")
+        raise _unprocessable()
     return int(text)
 
 
-def _removed(document: Any, path: list[str], name: str) -> Any:
-    _found(document, path, name)
-    parent = _found(document, path[:-1], name)
+def _removed(document: Any, path: list[str]) -> Any:
+    _found(document, path)
+    parent = _found(document, path[:-1])
     del parent[int(path[-1]) if isinstance(parent, list) else path[-1]]
     return document
 
@@ -107,18 +107,24 @@ def _removed(document: Any, path: list[str], name: str) -> Any:
 def _replaced(document: Any, path: list[str], value: Any) -> Any:
     if not path:
         return value
-    parent = _found(document, path[:-1], "replace")
-    parent[int(path[-1]) if isinstance(parent, list) else path[-1]] = value
+    parent = _found(document, path[:-1])
+    if isinstance(parent, list):
+        _found(document, path)
+        parent[int(path[-1])] = value
+    elif isinstance(parent, dict):
+        parent[path[-1]] = value
+    else:
+        raise _unprocessable()
     return document
 
 
 def _tested(document: Any, path: list[str], operation: dict[str, Any]) -> Any:
     try:
-        same = _found(document, path, "test") == operation.get("value")
+        same = _found(document, path) == operation.get("value")
     except Refused:
         same = operation.get("value") is None
     if not same:
-        raise _unprocessable(f"testing value /{'/'.join(path)} failed: test failed")
+        raise _unprocessable()
     return document
 
 
@@ -167,17 +173,20 @@ def _plain_list(value: list[Any]) -> list[Any]:
 
 
 def _merged_items(old: list[Any], new: list[Any], kind: Type) -> list[Any]:
+    """Items by their merge key; new ones stand before the old ones that the patch leaves alone."""
     if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in new):
         return _plain_list(new)
     key = kind.merge_key
-    result = list(old)
+    places = {item.get(key): place for place, item in enumerate(old)}
+    named = {item.get(key) for item in new}
+    alone = [place for place, item in enumerate(old) if item.get(key) not in named]
+    result: list[Any] = []
     for item in new:
-        place = next((n for n, have in enumerate(result) if have.get(key) == item.get(key)), None)
+        place = places.get(item.get(key), -1)
+        while alone and alone[0] < place:
+            result.append(old[alone.pop(0)])
         if item.get("$patch") == "delete":
-            if place is not None:
-                del result[place]
-        elif place is None:
-            result.append(item)
-        else:
-            result[place] = strategic_merge(result[place], item, kind.element or ANY)
-    return result
+            continue
+        before = old[place] if place >= 0 else {}
+        result.append(strategic_merge(before, item, kind.element or ANY))
+    return result + [old[place] for place in alone]

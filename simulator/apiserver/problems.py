@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from simulator.apiserver.kinds import Kind
+from simulator.apiserver.paths import Target
 
 REASONS = {
     400: "BadRequest",
@@ -105,8 +108,6 @@ def duplicate(field: str, value: Any) -> Cause:
 
 
 def _shown(value: Any) -> str:
-    import orjson
-
     if value is None:
         return "null"
     return orjson.dumps(value).decode()
@@ -207,11 +208,14 @@ def invalid_options(field: str, value: str) -> Refused:
     if field == "fieldManager":
         cause = required(field, "is required for apply patch")
         name = "PatchOptions"
+    elif field == "fieldValidation":
+        cause = unsupported_value(field, value, ("", "Ignore", "Strict", "Warn"))
+        name = "CreateOptions"
     elif field == "dryRun":
         cause = unsupported_value(field, [value], ("All",))
         name = "CreateOptions"
     else:
-        cause = unsupported_value(field, value, ("Background", "Foreground", "Orphan"))
+        cause = unsupported_value(field, value, ("Foreground", "Background", "Orphan", "nil"))
         name = "DeleteOptions"
     return Refused(
         422,
@@ -229,4 +233,62 @@ def invalid_token_request(seconds: int) -> Refused:
         422,
         f'TokenRequest.authentication.k8s.io "" is invalid: {cause.line()}',
         details=about | {"causes": [cause.as_dict()]},
+    )
+
+
+def plain_failure(message: str) -> Refused:
+    """A failure that the real server does not classify."""
+    return Refused(500, message, reason="")
+
+
+def revision_on_create() -> Refused:
+    return plain_failure("resourceVersion should not be set on objects to be created")
+
+
+def anonymous(method: str, wanted: Target | None, path: str) -> Refused:
+    """A request without credentials, as a cluster refuses it that asks RBAC about everybody."""
+    verbs = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+    verb = verbs.get(method, "get")
+    if wanted is None:
+        return Refused(
+            403, f'forbidden: User "system:anonymous" cannot {verb} path "{path}"', details={}
+        )
+    if verb == "get" and not wanted.name:
+        verb = "list"
+    place = f'in the namespace "{wanted.namespace}"' if wanted.namespace else "at the cluster scope"
+    resource = f"{wanted.plural}.{wanted.group}" if wanted.group else wanted.plural
+    details = {"group": wanted.group} if wanted.group else {}
+    return Refused(
+        403,
+        f'{resource} is forbidden: User "system:anonymous" cannot {verb} resource '
+        f'"{wanted.plural}" in API group "{wanted.group}" {place}',
+        details=details | {"kind": wanted.plural},
+    )
+
+
+def outdated(kind: Kind, name: str, message: str) -> Refused:
+    """A precondition of a deletion that does not hold; it names the kind, not the resource."""
+    details = {"name": name} | ({"group": kind.group} if kind.group else {})
+    qualified = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    return Refused(
+        409,
+        f'Operation cannot be fulfilled on {qualified} "{name}": {message}',
+        details=details | {"kind": kind.kind},
+    )
+
+
+def bad_patch(item: Any, trouble: str) -> Refused:
+    """A patch whose result is not of the kind."""
+    cause = invalid_value("patch", orjson.dumps(item).decode(), "").message[: -len(": ")]
+    message = f"{cause}: {trouble}"
+    return Refused(
+        422,
+        f' "" is invalid: patch: {message}',
+        details={"causes": [{"reason": "FieldValueInvalid", "message": message, "field": "patch"}]},
+    )
+
+
+def foreign_namespace() -> Refused:
+    return bad_request(
+        "the namespace of the provided object does not match the namespace sent on the request"
     )

@@ -99,6 +99,8 @@ class Requests:
     def _user(self, request: web.Request) -> dict[str, Any]:
         """Who asks. Raises Refused (401) for a missing, foreign or expired token."""
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if not scheme:
+            raise problems.anonymous(request.method, target(request.path), request.path)
         if scheme.lower() != "bearer" or not token:
             raise problems.unauthorized()
         if token == self._credentials.token:

@@ -32,6 +32,9 @@ def write_options(request: web.BaseRequest) -> WriteOptions:
     dry_run = query.get("dryRun", "")
     if dry_run not in ("", "All"):
         raise problems.invalid_options("dryRun", dry_run)
+    validation = query.get("fieldValidation", "") or "Warn"
+    if validation not in ("Ignore", "Strict", "Warn"):
+        raise problems.invalid_options("fieldValidation", validation)
     agent = request.headers.get("User-Agent", "").partition("/")[0]
     manager = query.get("fieldManager", "") or agent or "unknown"
     if manager == CLIENT_SIDE:
@@ -42,7 +45,7 @@ def write_options(request: web.BaseRequest) -> WriteOptions:
     return WriteOptions(
         manager=manager[:128],
         dry_run=dry_run == "All",
-        validation=query.get("fieldValidation", "") or "Warn",
+        validation=validation,
         force=query.get("force", "") in TRUE,
     )
 
@@ -203,18 +206,13 @@ class Resources:
     async def _patch(self, request: web.BaseRequest, kind: Kind, target: Target) -> Outcome:
         media = request.headers.get("Content-Type", "").partition(";")[0].strip()
         if media not in _PATCHES or (media == patches.STRATEGIC and kind.custom):
-            allowed = [m for m in _PATCHES if not (kind.custom and m == patches.STRATEGIC)]
-            raise Refused(
-                415,
-                "the body of the request was in an unknown format - accepted media types "
-                f"include: {', '.join(allowed)}",
-            )
+            raise Refused(415, "415: Unsupported Media Type", details={})
         if media == patches.APPLY and not request.query.get("fieldManager"):
             raise problems.invalid_options("fieldManager", "")
         options = write_options(request)
         document = loaded(await request.read(), media)
         if media == patches.APPLY:
-            config = object_of(kind, document)
+            config = object_of(kind, document, applying=True)
             return self._api.apply(
                 kind, target.namespace, target.name, config, options, target.subresource
             )
@@ -303,7 +301,10 @@ def _change(
         else:
             result = patches.strategic_merge(item, document, kind_type)
         if not isinstance(result, dict):
-            raise problems.bad_request("the patch does not leave an object")
+            raise problems.bad_request(
+                "error decoding patch: json: cannot unmarshal number into Go value of type "
+                "map[string]interface {}"
+            )
         return result
 
     return changed

@@ -7,13 +7,14 @@ from typing import Any
 from simulator.apiserver.kinds import Kind
 from simulator.apiserver.problems import (
     Cause,
+    duplicate,
     forbidden_field,
     invalid,
     invalid_value,
     required,
     unsupported_value,
 )
-from simulator.apiserver.schema import Type
+from simulator.apiserver.selectors import selects
 
 Item = dict[str, Any]
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -30,9 +31,10 @@ _LABEL_TEXT = (
 )
 _LABELLED = {"namespaces", "services"}
 IMMUTABLE = "field is immutable"
+MAX_DEVICES = 128
 
 
-def check_create(kind: Kind, item: Item, kind_type: Type) -> None:
+def check_create(kind: Kind, item: Item) -> None:
     """Raises Refused (422) with every cause."""
     causes = _check_name(kind, item["metadata"])
     if not any(cause.field == "metadata.name" for cause in causes):
@@ -43,7 +45,7 @@ def check_create(kind: Kind, item: Item, kind_type: Type) -> None:
         raise invalid(kind, item["metadata"].get("name", ""), causes)
 
 
-def check_update(kind: Kind, new: Item, old: Item, subresource: str, kind_type: Type) -> None:
+def check_update(kind: Kind, new: Item, old: Item, subresource: str) -> None:
     """Raises Refused (422) where an update changes what it must not."""
     causes = _check_labels(new["metadata"])
     if subresource != "status":
@@ -53,8 +55,12 @@ def check_update(kind: Kind, new: Item, old: Item, subresource: str, kind_type: 
             causes += _check_fixed(path, new, old)
         if kind.resource == "pods":
             causes += _check_pod_update(new, old)
+        if "roleRef" in old and new["roleRef"] != old["roleRef"]:
+            causes.append(invalid_value("roleRef", _role_shown(new["roleRef"]), IMMUTABLE))
         if "deletionTimestamp" in old["metadata"]:
             causes += _check_finalizers(new["metadata"], old["metadata"])
+    elif kind.resource == "resourceclaims.resource.k8s.io":
+        causes += check_claim_status(new, old)
     if causes:
         raise invalid(kind, new["metadata"]["name"], causes)
 
@@ -72,8 +78,12 @@ def _check_name(kind: Kind, meta: Item) -> list[Cause]:
     )
     causes = []
     if len(name) > limit:
-        causes.append(invalid_value("metadata.name", name, f"must be no more than {limit} bytes"))
-    if not re.fullmatch(pattern, name):
+        causes.append(
+            invalid_value("metadata.name", name, f"must be no more than {limit} characters")
+        )
+    if kind.resource in _LABELLED and "." in name:
+        causes.append(invalid_value("metadata.name", name, "must not contain dots"))
+    elif not re.fullmatch(pattern, name):
         causes.append(invalid_value("metadata.name", name, text))
     return causes
 
@@ -115,6 +125,14 @@ def _check_labels(meta: Item) -> list[Cause]:
     return causes
 
 
+def _role_shown(role: Item) -> Item:
+    return {
+        "APIGroup": role.get("apiGroup", ""),
+        "Kind": role.get("kind", ""),
+        "Name": role.get("name", ""),
+    }
+
+
 def _at(item: Item, path: str) -> Any:
     found: Any = item
     for step in path.split("."):
@@ -126,7 +144,8 @@ def _check_fixed(path: str, new: Item, old: Item) -> list[Cause]:
     value = _at(new, path)
     if value == _at(old, path):
         return []
-    return [invalid_value(path, value, IMMUTABLE)]
+    shown = None if new.get("kind") == "ResourceClaim" else value  # declarative rules show nothing
+    return [invalid_value(path, shown, IMMUTABLE)]
 
 
 # Fields that an update must leave as they are.
@@ -142,7 +161,6 @@ _FIXED: dict[str, tuple[str, ...]] = {
         "spec.pool.name",
         "spec.nodeName",
     ),
-    "rolebindings.rbac.authorization.k8s.io": (),
     "secrets": ("type",),
     "priorityclasses.scheduling.k8s.io": ("value",),
 }
@@ -162,9 +180,9 @@ def _check_finalizers(new: Item, old: Item) -> list[Cause]:
 
 
 _POD_MAY_CHANGE = (
-    "spec.containers[*].image,spec.initContainers[*].image,spec.activeDeadlineSeconds,"
-    "spec.tolerations (only additions to existing tolerations),"
-    "spec.terminationGracePeriodSeconds (allow it to be set to 1 if it was previously negative)"
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+    "`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
 
 
@@ -174,8 +192,7 @@ def _check_pod_update(new: Item, old: Item) -> list[Cause]:
     return [
         forbidden_field(
             "spec",
-            "pod updates may not change fields other than "
-            + ",".join(f"`{part}`" for part in _POD_MAY_CHANGE.split(",")),
+            f"pod updates may not change fields other than {_POD_MAY_CHANGE}",
         )
     ]
 
@@ -195,30 +212,38 @@ def _check_pod(item: Item) -> list[Cause]:
 
 
 def _check_pod_spec(spec: Item, path: str) -> list[Cause]:
+    containers = spec.get("containers")
+    if not containers:
+        return [required(f"{path}.containers")]
     causes = []
-    if not spec.get("containers"):
-        causes.append(required(f"{path}.containers"))
-    for place, container in enumerate(spec.get("containers", ())):
-        if not container.get("name"):
-            causes.append(required(f"{path}.containers[{place}].name"))
+    seen: set[str] = set()
+    for place, container in enumerate(containers):
+        where = f"{path}.containers[{place}]"
+        name = container.get("name")
+        if not name:
+            causes.append(required(f"{where}.name"))
+        elif name in seen:
+            causes.append(duplicate(f"{where}.name", name))
+        seen.add(name)
         if not container.get("image"):
-            causes.append(required(f"{path}.containers[{place}].image"))
+            causes.append(required(f"{where}.image"))
     return causes
 
 
 def _check_workload(item: Item) -> list[Cause]:
     spec = item.get("spec", {})
     selector = spec.get("selector")
-    if not selector:
-        return [required("spec.selector")]
-    labels = spec.get("template", {}).get("metadata", {}).get("labels") or {}
-    wanted = selector.get("matchLabels") or {}
+    template = spec.get("template", {})
+    labels = template.get("metadata", {}).get("labels")
     causes = []
-    if isinstance(spec.get("replicas"), int) and spec["replicas"] < 0:
+    replicas = spec.get("replicas", 0)
+    if replicas < 0:
         causes.append(
-            invalid_value("spec.replicas", spec["replicas"], "must be greater than or equal to 0")
+            invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
         )
-    if any(labels.get(key) != value for key, value in wanted.items()):
+    if not selector:
+        causes.append(required("spec.selector"))
+    if not selector or not selects(selector, labels or {}):
         causes.append(
             invalid_value(
                 "spec.template.metadata.labels",
@@ -226,7 +251,7 @@ def _check_workload(item: Item) -> list[Cause]:
                 "`selector` does not match template `labels`",
             )
         )
-    return causes + _check_pod_spec(spec.get("template", {}).get("spec", {}), "spec.template.spec")
+    return causes + _check_pod_spec(template.get("spec", {}), "spec.template.spec")
 
 
 def _check_claim(item: Item) -> list[Cause]:
@@ -246,11 +271,52 @@ def _check_claim_spec(spec: Item, path: str) -> list[Cause]:
         if not name:
             causes.append(required(f"{where}.name"))
         elif name in seen:
-            causes.append(
-                Cause(f"{where}.name", "FieldValueDuplicate", f'Duplicate value: "{name}"')
-            )
+            causes.append(duplicate(where, request))
+        elif not re.fullmatch(_LABEL, name):
+            causes.append(invalid_value(f"{where}.name", name, _LABEL_TEXT))
         seen.add(name)
         causes += _check_request(request, where)
+    return causes
+
+
+_ON_NODES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+
+
+def _check_slice(item: Item) -> list[Cause]:
+    spec = item.get("spec", {})
+    causes = []
+    if sum(1 for name in _ON_NODES if spec.get(name)) != 1:
+        listed = ", ".join(f"`{name}`" for name in _ON_NODES)
+        causes.append(required("spec", f"exactly one of {listed} is required"))
+    seen: set[str] = set()
+    for place, device in enumerate(spec.get("devices", ())):
+        if device.get("name", "") in seen:
+            causes.append(duplicate(f"spec.devices[{place}]", device["name"]))
+        seen.add(device.get("name", ""))
+    if len(seen) > MAX_DEVICES:
+        causes.append(
+            Cause(
+                "spec.devices",
+                "FieldValueTooMany",
+                f"Too many: {len(seen)}: must have at most {MAX_DEVICES} items",
+            )
+        )
+    return causes
+
+
+def check_claim_status(new: Item, old: Item) -> list[Cause]:
+    """An allocation is set or cleared as a whole, and nothing is reserved without one."""
+    status, before = new.get("status") or {}, old.get("status") or {}
+    allocation, had = status.get("allocation"), before.get("allocation")
+    causes = []
+    if allocation and had and allocation != had:
+        causes.append(invalid_value("status.allocation", None, IMMUTABLE))
+    if status.get("reservedFor") and not allocation:
+        causes.append(
+            forbidden_field(
+                "status.reservedFor", "may not be specified when `allocated` is not set"
+            )
+        )
     return causes
 
 
@@ -259,7 +325,7 @@ def _check_request(request: Item, where: str) -> list[Cause]:
     if has_exactly == has_list:
         words = "exactly one of `exactly` or `firstAvailable` is required"
         if has_exactly:
-            return [invalid_value(where, request, f"{words}, but multiple fields are set")]
+            return [invalid_value(where, None, f"{words}, but multiple fields are set")]
         return [required(where, words)]
     causes = []
     if has_exactly:
@@ -294,6 +360,7 @@ _CREATE: dict[str, Callable[[Item], list[Cause]]] = {
     "replicasets.apps": _check_workload,
     "statefulsets.apps": _check_workload,
     "daemonsets.apps": _check_workload,
+    "resourceslices.resource.k8s.io": _check_slice,
     "resourceclaims.resource.k8s.io": _check_claim,
     "resourceclaimtemplates.resource.k8s.io": _check_claim_template,
 }

@@ -10,6 +10,7 @@ from simulator.apiserver.columns import selector_text
 from simulator.apiserver.kinds import Kind
 from simulator.apiserver.paths import Target
 
+SCALE = Kind("autoscaling", "v1", "Scale", "scales")
 _META = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -36,7 +37,7 @@ class Scales:
             cause = problems.invalid_value(
                 "spec.replicas", replicas, "must be greater than or equal to 0"
             )
-            raise problems.invalid(kind, wanted.name, [cause])
+            raise problems.invalid(SCALE, wanted.name, [cause])
         item = entry.parsed()
         _put(item, self._api.custom.replica_paths(kind)[0], replicas)
         outcome = self._api.write_subresource(kind, entry, item, "scale", options)
@@ -63,7 +64,7 @@ class Scales:
             "kind": "Scale",
             "apiVersion": "autoscaling/v1",
             "metadata": meta,
-            "spec": {"replicas": _at(item, spec_path) or 0},
+            "spec": {"replicas": replicas} if (replicas := _at(item, spec_path)) else {},
             "status": status,
         }
 

@@ -28,6 +28,8 @@ _OPAQUE = {
 class Type:
     """`shape` is scalar, struct, map, list or any; `scalar` is OpenAPI's word for a scalar.
 
+    `name` is what the kind is called in Go, where that is known.
+
     `atomic` means that the whole value has one owner. `keys` are those of an associative list,
     `key_defaults` what an absent key counts as. `merge_key` is that of strategic merge patch;
     "" with `strategic` set means a set of scalars.
@@ -35,6 +37,7 @@ class Type:
 
     shape: str = "any"
     scalar: str = ""
+    name: str = ""
     fields: dict[str, "Type"] = field(default_factory=dict)
     element: "Type | None" = None
     atomic: bool = False
@@ -92,6 +95,7 @@ class TypeTable:
 
     def _fill(self, made: Type, schema: dict[str, Any], name: str) -> None:
         made.default = schema.get("default")
+        made.name = schema.get("format", "") or name.rpartition(".")[2]
         made.required = tuple(schema.get("required", ()))
         if name in _OPAQUE:
             made.atomic = True

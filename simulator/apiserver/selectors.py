@@ -108,3 +108,24 @@ def _field_value(item: Mapping[str, Any], path: str) -> str:
 
 def _zero(path: str) -> str:
     return "0" if path in ("status.replicas", "status.successful") else ""
+
+
+def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
+    """Whether a LabelSelector of the API matches; None matches nothing."""
+    if selector is None:
+        return False
+    wanted = (selector.get("matchLabels") or {}).items()
+    if any(labels.get(key) != value for key, value in wanted):
+        return False
+    return all(_rule(rule, labels) for rule in selector.get("matchExpressions") or ())
+
+
+def _rule(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    key: str = rule["key"]
+    values: tuple[str, ...] = tuple(rule.get("values", ()))
+    operator = rule["operator"]
+    if operator == "In":
+        return labels.get(key) in values
+    if operator == "NotIn":
+        return labels.get(key) not in values
+    return bool((key in labels) == (operator == "Exists"))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -127,7 +128,7 @@ class Subresources:
             )
         if pod["spec"].get("nodeName"):
             raise problems.conflict(
-                kind,
+                replace(kind, plural="pods/binding"),
                 meta["name"],
                 f'pod {meta["name"]} is already assigned to node "{pod["spec"]["nodeName"]}"',
             )
