@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import logging
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +152,40 @@ async def run(
     async with Api(kubeconfig) as api:
         with contextlib.suppress(asyncio.CancelledError):
             await Fleet(api, scenario, nodes_only=nodes_only, egress=egress).run()
+
+
+@contextlib.contextmanager
+def running(
+    kubeconfig: Path | str,
+    scenario: Scenario,
+    *,
+    nodes_only: bool = False,
+    egress: Path | None = None,
+) -> Iterator[Fleet]:
+    """A fleet in a thread of this process; yields once every node has been looked at."""
+    loop = asyncio.new_event_loop()
+    begun = threading.Event()
+    made: list[Fleet] = []
+    task: list[asyncio.Task[None]] = []
+
+    async def work() -> None:
+        async with Api(kubeconfig) as api:
+            fleet = Fleet(api, scenario, nodes_only=nodes_only, egress=egress)
+            made.append(fleet)
+            task.append(asyncio.create_task(fleet.run()))
+            waiting = asyncio.create_task(fleet.ready.wait())
+            await asyncio.wait({task[0], waiting}, return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+            begun.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task[0]
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(work(),), daemon=True)
+    thread.start()
+    begun.wait()
+    try:
+        yield made[0]
+    finally:
+        loop.call_soon_threadsafe(task[0].cancel)
+        thread.join()
+        loop.close()

@@ -56,7 +56,7 @@ def parse(words: list[str]) -> Arguments:
         parallel=_whole(given, "tensor-parallel-size", 1)
         * _whole(given, "pipeline-parallel-size", 1),
         utilization=_share(given, "gpu-memory-utilization", 0.9),
-        max_running=_whole(given, "max-num-seqs", 256),
+        max_running=max(_whole(given, "max-num-seqs", 256), 1),
         max_length=_length(given),
         shutdown_seconds=float(_whole(given, "shutdown-timeout", 0)),
         caching="no-enable-prefix-caching" not in given,

@@ -51,11 +51,14 @@ class BlockPool:
         """Take the chain and `private` blocks of one's own; all or nothing."""
         if not self._fits(chain, private):
             return False
-        for key, _ in chain:
+        for key, blocks in chain:
             segment = self._segments.setdefault(key, _Segment(0))
             if segment.holders == 0 and key in self._idle:
                 del self._idle[key]
                 self._idle_blocks -= segment.blocks
+                # Only what is asked for is held; the rest would be out of reach for eviction.
+                self._free += max(segment.blocks - blocks, 0)
+                segment.blocks = min(segment.blocks, blocks)
             segment.holders += 1
         for key, blocks in chain:
             segment = self._segments[key]
@@ -71,7 +74,7 @@ class BlockPool:
             segment = self._segments.get(key)
             need += max(blocks - (segment.blocks if segment else 0), 0)
             if segment and segment.holders == 0:
-                reused += segment.blocks
+                reused += min(segment.blocks, blocks)
         return need <= self.available - reused
 
     def grow(self, blocks: int) -> bool:

@@ -144,8 +144,7 @@ class Engine:
         decoding = [request for request in self.running if request.is_decoding]
         chunks = self._chunks(self.config.token_budget - len(decoding))
         if not decoding and not chunks:
-            # Nothing fits although requests wait: only their end or an abort can change that.
-            self.now = until
+            # All that waited was refused; an empty cache takes any prompt that it could ever hold.
             return
         tokens = sum(chunk for _, chunk in chunks)
         context = sum(r.prompt_tokens + r.generated for r in decoding)
