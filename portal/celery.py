@@ -18,6 +18,7 @@ app.autodiscover_tasks()
 # Task name -> seconds between runs.
 SWEEPS = {
     "apps.common.tasks.sweep_asks": 15,
+    "apps.api.tasks.sweep_replays": 3600,
     "apps.catalog.tasks.sweep_classes": 10,
     "apps.catalog.tasks.expire_approvals": 300,
     "apps.quotas.tasks.sweep_namespaces": 10,

@@ -83,7 +83,6 @@ INSTALLED_APPS = [
     "allauth.socialaccount.providers.openid_connect",
     "rest_framework",
     "drf_spectacular",
-    "drf_spectacular_sidecar",
     "apps.common",
     "apps.audit",
     "apps.tenancy",
@@ -97,6 +96,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "apps.common.requests.RequestIdMiddleware",
+    "apps.common.requests.RefuseNulMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -262,20 +262,30 @@ PLACEMENT_MEMORY_MIB = env.number(
 )
 
 # --- REST -----------------------------------------------------------------------------------
+API_READS_PER_MINUTE = env.number(
+    "API_READS_PER_MINUTE", 1200, "reading API requests a minute for each token or person", least=1
+)
+API_WRITES_PER_MINUTE = env.number(
+    "API_WRITES_PER_MINUTE", 120, "writing API requests a minute for each token or person", least=1
+)
 REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "EXCEPTION_HANDLER": "apps.api.errors.handle",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Claimyard",
+    "DESCRIPTION": "Everything that a page can do.",
     "VERSION": "v1",
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "apps.api.schema.complete",
+    ],
 }
 
 # --- Logs: one line an event, JSON where a machine reads them --------------------------------

@@ -19,12 +19,13 @@ def record(
     """Add an entry, inside the caller's transaction, so the two commit or fail together.
 
     `actor` is a user, or None for the portal itself. `before` and `after` hold the fields that
-    changed, never a secret. The tenant is taken from the subject when it has one.
+    changed, never a secret. The tenant is taken from the subject when it has or is one.
     """
     if not transaction.get_connection().in_atomic_block:
         raise RuntimeError("audit.record needs the transaction of the change it records")
     if tenant_id is None:
-        tenant_id = getattr(subject, "tenant_id", None)
+        is_tenant = subject._meta.label_lower == "tenancy.tenant"
+        tenant_id = subject.pk if is_tenant else getattr(subject, "tenant_id", None)
     return Entry.objects.create(
         actor_id=actor.pk if actor else None,
         actor_name=actor.get_username() if actor else "claimyard",

@@ -98,11 +98,12 @@ def answer(ask_id: int, *, seconds: int = 60) -> None:
     ask = rows.filter(lease_token=token).first()
     if ask is None:
         return
-    changes: dict[str, Any] = {"state": Ask.State.FAILED, "problem": "The worker was interrupted."}
+    changes: dict[str, Any] = {}
     try:
-        changes = _outcome(ask)
+        changes = _outcome(ask) | {"answered_at": timezone.now()}
     finally:
-        leases.finish(rows, token, answered_at=timezone.now(), **changes)
+        # An interrupted worker only gives the lease back: another one answers.
+        leases.finish(rows, token, **changes)
 
 
 def _outcome(ask: Ask) -> dict[str, Any]:

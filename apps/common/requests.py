@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable
 
 import structlog
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 
 HEADER = "X-Request-Id"
@@ -24,6 +25,18 @@ class RequestIdMiddleware:
             response = self.get_response(request)
         response[HEADER] = request_id
         return response
+
+
+class RefuseNulMiddleware:
+    """400 for an address with the character NUL: PostgreSQL cannot compare with it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
+            raise BadRequest("The address holds the character NUL.")
+        return self.get_response(request)
 
 
 def current_request_id() -> str:

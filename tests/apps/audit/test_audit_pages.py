@@ -32,7 +32,11 @@ def alice(vision: Tenant) -> User:
 def note(actor: User, subject: Tenant, verb: str = "changed", **fields: object) -> Entry:
     with transaction.atomic():
         return services.record(
-            actor=actor, verb=verb, subject=subject, tenant_id=subject.pk, **fields  # type: ignore[arg-type]
+            actor=actor,
+            verb=verb,
+            subject=subject,
+            tenant_id=subject.pk,
+            **fields,  # type: ignore[arg-type]
         )
 
 
