@@ -32,8 +32,8 @@ IDLE_SECONDS = 1.0
 WARM_EVERY_SECONDS = 5.0
 
 
-class Stopped(Exception):
-    """SIGTERM or SIGINT."""
+class Stopped(BaseException):
+    """SIGTERM or SIGINT. Not an Exception: nothing that catches those may swallow it."""
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -65,6 +65,20 @@ def test_a_fault_inside_shows_a_sentence_and_no_traceback(
     assert "abc" not in ask.problem
 
 
+def test_an_interrupted_worker_leaves_the_ask_to_another(
+    answerers: dict[str, asks.Answerer],
+) -> None:
+    @asks.answers("test.echo")
+    def interrupted(ask: Ask) -> dict[str, Any]:
+        raise KeyboardInterrupt
+
+    ask = waiting()
+    with pytest.raises(KeyboardInterrupt):
+        asks.answer(ask.pk)
+    ask.refresh_from_db()
+    assert (ask.state, ask.lease_token, ask.answered_at) == (Ask.State.WAITING, None, None)
+
+
 def test_the_sweep_fails_what_nobody_answered_and_forgets_what_is_old() -> None:
     late, old = waiting(), waiting()
     now = timezone.now()
