@@ -360,7 +360,9 @@ class Grammar:
         self.variables.append((name, kind))
         body = self.boolean(depth)
         self.variables.pop()
-        return f"{walked}.{macro if ',' not in names else macro.replace('exists_one', 'existsOne')}({names}, {body})"
+        if "," in names:
+            macro = macro.replace("exists_one", "existsOne")
+        return f"{walked}.{macro}({names}, {body})"
 
     def domains(self, depth: int) -> str:
         known = self.rng.choice(self.attributes) if self.attributes else DEFAULT[0]
@@ -448,13 +450,15 @@ class Grammar:
                 f"timestamp({self.word(INSTANTS)}).{self.rng.choice(CLOCK)}() > {self.integer(0)}"
             ),
             lambda: (
-                f"timestamp({self.word(INSTANTS)}) + duration({self.word(DURATIONS)}) > timestamp({self.word(INSTANTS)})"
+                f"timestamp({self.word(INSTANTS)}) + duration({self.word(DURATIONS)})"
+                f" > timestamp({self.word(INSTANTS)})"
             ),
             lambda: f"type({self.any_kind(depth)}) == {self.rng.choice(('int', 'string', 'bool'))}",
             lambda: f"dyn({self.any_kind(depth)}) == {self.any_kind(depth)}",
             lambda: f"!format.dns1123Label().validate({self.string(depth)}).hasValue()",
             lambda: (
-                f"optional.of({self.integer(depth)}).optMap(o, o + 1).orValue(0) > {self.integer(0)}"
+                f"optional.of({self.integer(depth)}).optMap(o, o + 1).orValue(0)"
+                f" > {self.integer(0)}"
             ),
             lambda: f"optional.ofNonZeroValue({self.string(depth)}).hasValue()",
             lambda: f"{self.strings(depth)}.first().orValue('none') == {self.string(0)}",
@@ -467,7 +471,8 @@ class Grammar:
             lambda: f"{self.integers(depth)}.isSorted()",
             lambda: f"bytes({self.string(depth)}).size() > {self.integer(0)}",
             lambda: (
-                f"device.attributes.exists(d, device.attributes[d].exists(n, n == {self.string(0)}))"
+                "device.attributes.exists(d, device.attributes[d].exists("
+                f"n, n == {self.string(0)}))"
             ),
         )
 

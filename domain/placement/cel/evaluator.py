@@ -1,7 +1,7 @@
 """From a checked expression to a function that evaluates it.
 
 Each node becomes a closure that takes the frame, a list whose first slot is
-`device` and whose others are the variables of comprehensions and binds. Errors
+`device`, whose second counts, and whose others are the variables of loops and binds. Errors
 travel as CelError; `&&`, `||` and comprehensions absorb them where CEL says so.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 from domain.placement.cel import access
 from domain.placement.cel.arguments import Constant, Frame, Step, call, values
 from domain.placement.cel.checker import Checked
+from domain.placement.cel.environment import COST_LIMIT
 from domain.placement.cel.functions import bind_call, is_conversion
 from domain.placement.cel.functions.text import all_matches, first_match, found_in, pattern
 from domain.placement.cel.syntax import (
@@ -27,6 +28,7 @@ from domain.placement.cel.syntax import (
 )
 from domain.placement.cel.values import (
     MAPS,
+    Aborted,
     CelError,
     LiteralMap,
     Optional,
@@ -45,6 +47,8 @@ PATTERNED: dict[str, Callable[..., Any]] = {
 }
 
 UNSET = object()
+ROUNDS = 1  # the slot that counts the rounds of all loops
+MOST_ROUNDS = COST_LIMIT // 3  # a round costs three units at the least
 
 
 class Planned:
@@ -58,7 +62,7 @@ class Planned:
 
     def run(self, device: Any) -> Any:
         """Raises CelError."""
-        return self.step([device, *[UNSET] * (self.slots - 1)])
+        return self.step([device, 0, *[UNSET] * (self.slots - 2)])
 
 
 def plan(checked: Checked) -> Planned:
@@ -70,7 +74,7 @@ def plan(checked: Checked) -> Planned:
 class _Planner:
     def __init__(self, checked: Checked) -> None:
         self.checked = checked
-        self.slots = 1
+        self.slots = 2
         self.variables: list[tuple[str, Step]] = []
 
     def step(self, expr: Expr) -> Step:
@@ -257,14 +261,19 @@ class _Planner:
 
         def fold(frame: Frame) -> Any:
             walked = _pairs(source(frame)) if pairs else _singles(source(frame))
+            if frame[ROUNDS] > MOST_ROUNDS:
+                raise Aborted("operation cancelled: actual cost limit exceeded")
             frame[accu] = initial(frame)
+            rounds = 0
             for frame[first], frame[second] in walked:
+                rounds += 1
                 if not _goes_on(condition, frame):
                     break
                 try:
                     frame[accu] = step(frame)
                 except CelError as error:
                     frame[accu] = error
+            frame[ROUNDS] += rounds
             return result(frame)
 
         return fold

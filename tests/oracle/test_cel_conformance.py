@@ -1,0 +1,125 @@
+"""Selectors against Kubernetes' own CEL code, on generated expressions and on a list of edges."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from domain.placement.cel import Unsupported, compile_selector
+from domain.placement.cel.declarations import functions
+from domain.placement.cel.environment import ADMISSION, SCHEDULER, Environment
+from domain.placement.cel.functions.binding import implemented
+from domain.placement.cel.types import shown
+from tests.oracle.cel_compare import ACCEPTED, UNSUPPORTED, Difference, compare, questions
+from tests.oracle.cel_oracle import Question, ask, declarations
+
+pytestmark = pytest.mark.oracle
+
+HERE = Path(__file__).parent
+TABLE = HERE.parent.parent / "docs" / "placement-cel-differences.md"
+COUNT = int(os.environ.get("CEL_CASES", "4000"))
+SEED = int(os.environ.get("CEL_SEED", "20261130"))
+GPU = {
+    "attributes": {
+        "model": {"string": "a100"},
+        "index": {"int": 2},
+        "driverVersion": {"version": "1.2.3"},
+        "mig": {"bool": True},
+        "example.com/links": {"strings": ["l0", "l1"]},
+        "example.com/levels": {"ints": [1, 2]},
+        "example.com/builds": {"versions": ["1.0.0"]},
+    },
+    "capacity": {"memory": {"value": "40Gi"}},
+}
+BARE = ("nic.example.com", {"attributes": {}, "allowMultipleAllocations": True})
+
+
+def unexpected(found: list[Difference]) -> list[Difference]:
+    return [difference for difference in found if difference.kind not in ACCEPTED]
+
+
+def test_generated_selectors_compile_cost_and_decide_as_in_kubernetes() -> None:
+    found, tally = compare(questions(COUNT, SEED))
+    assert unexpected(found) == []
+    assert tally.compiled > COUNT // 2
+    assert tally.matches > COUNT // 4
+    assert tally.errors > COUNT // 4
+    kinds = Counter(difference.kind for difference in found)
+    assert sum(kinds.values()) <= COUNT // 100 + 5, kinds
+
+
+def test_selectors_at_the_edges_of_the_language_decide_as_in_kubernetes() -> None:
+    lines = (HERE / "cel_cases.txt").read_text().splitlines()
+    asked = [
+        Question(line, [("gpu.example.com", GPU), BARE], admission=admission)
+        for line in lines
+        if not line.startswith("#")
+        for admission in (False, True)
+    ]
+    found, tally = compare(asked)
+    assert unexpected(found) == []
+    assert tally.compiled > len(asked) // 2
+
+
+def test_every_function_is_declared_as_in_kubernetes() -> None:
+    theirs = {"StoredExpressions": set[str](), "NewExpressions": set[str]()}
+    for line in declarations():
+        kind, _, rest = line.partition(" ")
+        if not rest.startswith("variable "):
+            theirs[kind].add(rest)
+    assert _declared(SCHEDULER) == theirs["StoredExpressions"]
+    assert _declared(ADMISSION) == theirs["NewExpressions"]
+
+
+def _declared(environment: Environment) -> set[str]:
+    return {
+        f"{name} {'member' if overload.member else 'global'} {overload.id} "
+        f"({', '.join(map(shown, overload.args))}) {shown(overload.result)}"
+        for name, overloads in functions(environment).items()
+        for overload in overloads
+    }
+
+
+def test_every_function_that_a_selector_can_reach_is_implemented() -> None:
+    special = {"_&&_", "_||_", "_?_:_", "_[_]", "_[?_]", "_?._", "@not_strictly_false"}
+    special |= {"@in", "or", "orValue", "__not_strictly_false__"}
+    missing = {
+        overload.id
+        for name, overloads in functions(SCHEDULER).items()
+        for overload in overloads
+        if name not in special and not {name, overload.id} & implemented()
+    }
+    # No selector gets hold of an authorizer; formatted text is answered with "unsupported".
+    unreachable = {"string_format"}
+    unreachable |= {
+        overload.id
+        for overloads in functions(SCHEDULER).values()
+        for overload in overloads
+        if overload.args and overload.args[0].name.startswith("kubernetes.authorization.")
+    }
+    assert missing == unreachable
+
+
+def test_the_table_of_differences_names_every_accepted_kind() -> None:
+    rows = re.findall(r"^\| `([^`]+)` \|", TABLE.read_text(), re.MULTILINE)
+    assert set(rows) == ACCEPTED
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "(" * 33 + "true" + ")" * 33,
+        "true ? true : " * 40 + "false",
+    ],
+)
+def test_what_our_parser_nests_too_little_for_is_unsupported_and_never_refused(
+    expression: str,
+) -> None:
+    assert "compile_error" not in ask([Question(expression)])[0]
+    assert isinstance(compile_selector(expression), Unsupported)
+    found, _ = compare([Question(expression)])
+    assert [difference.kind for difference in found] == [UNSUPPORTED]
