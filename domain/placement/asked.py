@@ -30,10 +30,12 @@ from domain.placement.reading import (
     text,
     texts,
 )
+from domain.placement.versions import as_v1
 
 
 def read_claim(raw: Raw, *, defaults: bool = True) -> Claim:
-    """`defaults`: fill in what the API server fills in on create."""
+    """Of any supported version. `defaults`: fill in what the API server fills in on create."""
+    raw = as_v1(raw)
     namespace, name = named(raw)
     spec = table(raw.get("spec"), "spec")
     devices = table(spec.get("devices"), "spec.devices")

@@ -106,7 +106,7 @@ def test_138882_all_devices_with_counters_is_an_answer_and_no_crash() -> None:
 
 
 def test_133705_a_full_device_is_passed_over_for_the_next() -> None:
-    shared = {"allowMultipleAllocations": True}
+    shared: Raw = {"allowMultipleAllocations": True}
     fleet = fleet_of(
         published(device("gpu-0", **shared), device("gpu-1", **shared)),
         allocated("held", result("gpu-0", shareID="s", consumedCapacity={"memory": "40Gi"})),
@@ -197,7 +197,7 @@ def mig_card(index: int) -> tuple[dict[str, int], list[Raw]]:
 
     def partition(name: str, profile: str, first: int, size: int) -> Raw:
         use = {f"memory-slice-{i}": 1 for i in range(first, first + size)}
-        found = consuming(f"{card}-{name}", card, **use)
+        found = consuming(f"{card}-{name}", card, None, **use)
         found["attributes"] = {"profile": {"string": profile}, "parentUUID": {"string": card}}
         return found
 
