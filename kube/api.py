@@ -143,6 +143,8 @@ class ApiCluster:
         }
         path = kind.path(namespace)
         with self._http.stream(path, query=query, silence=SILENCE_SECONDS) as chunks:
+            # The server has accepted: whoever follows may know that the connection is up.
+            yield Event("BOOKMARK", Item("", resource_version, "", "", b"{}"))
             yield from _events(chunks, f"watch {kind}")
 
     def apply(
@@ -176,6 +178,7 @@ class ApiCluster:
         *,
         uid: str | None = None,
         missing_ok: bool = False,
+        grace_seconds: int | None = None,
         propagation: Literal["Background", "Foreground", "Orphan"] = "Background",
     ) -> None:
         body: Json = {
@@ -185,6 +188,8 @@ class ApiCluster:
         }
         if uid:
             body["preconditions"] = {"uid": uid}
+        if grace_seconds is not None:
+            body["gracePeriodSeconds"] = grace_seconds
         try:
             self._http.json("DELETE", kind.path(namespace, name), body=body)
         except NotFound:

@@ -144,6 +144,7 @@ class Cluster(Protocol):
         *,
         uid: str | None = None,
         missing_ok: bool = False,
+        grace_seconds: int | None = None,
         propagation: Literal["Background", "Foreground", "Orphan"] = "Background",
     ) -> None:
         """Delete; with `uid`, only that very object and not a successor of the same name."""

@@ -6,6 +6,7 @@ import contextlib
 import os
 import ssl
 import tempfile
+import threading
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
@@ -41,8 +42,10 @@ JSON = "application/json"
 class Transport:
     """One connection pool. Safe to use from several threads."""
 
-    def __init__(self, credentials: Credentials, *, user_agent: str, connections: int = 8) -> None:
+    def __init__(self, credentials: Credentials, *, user_agent: str, connections: int = 32) -> None:
         self.server = credentials.server
+        self._lock = threading.Lock()
+        self._streams: set[BaseHTTPResponse] = set()
         self._headers = {"Accept": JSON, "User-Agent": user_agent}
         if credentials.token:
             self._headers["Authorization"] = f"Bearer {credentials.token}"
@@ -58,6 +61,12 @@ class Transport:
         )
 
     def close(self) -> None:
+        """Also ends the streams that other threads are reading."""
+        with self._lock:
+            streams, self._streams = list(self._streams), set()
+        for response in streams:
+            with contextlib.suppress(OSError, ValueError):
+                response.shutdown()
         self._pool.clear()
 
     def json(
@@ -93,7 +102,13 @@ class Transport:
     ) -> Iterator[Iterator[bytes]]:
         """An endless GET, as chunks; Unreachable after `silence` seconds without one."""
         with self._open("GET", path, query, None, JSON, JSON, silence) as response:
-            yield _chunks(response, path)
+            with self._lock:
+                self._streams.add(response)
+            try:
+                yield _chunks(response, path)
+            finally:
+                with self._lock:
+                    self._streams.discard(response)
 
     @contextlib.contextmanager
     def _open(

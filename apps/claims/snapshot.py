@@ -69,24 +69,33 @@ UseKey = tuple[str, ...]
 def write(cluster_id: int, batch: Batch, mirror: Mirror, now: datetime) -> Iterable[str]:
     """A `Writer` of apps.inventory.snapshot: returns the kinds whose rows changed."""
     changed = set()
-    moved = [mirror.claims[uid] for uid in mirror.take_moved() if uid not in batch.claims]
+    moved = [mirror.claims[uid] for uid in mirror.moved if uid not in batch.claims]
     claims = [claim for claim, _ in batch.claims.values()]
     versions = {uid: version for uid, (_, version) in batch.claims.items()}
     if claims or moved:
         _write_claims(cluster_id, [*claims, *moved], versions, mirror, now)
         changed.add(CLAIMS)
     pods = [pod for pod, _, _ in batch.pods.values()]
-    gone_claims = list(batch.drops.get(CLAIMS, {}))
-    gone_pods = list(batch.drops.get("pods", {}))
-    if gone_claims:
-        Claim.objects.filter(cluster_id=cluster_id, uid__in=gone_claims).delete()
+    gone = list(batch.gone)
+    if gone and Claim.objects.filter(cluster_id=cluster_id, uid__in=gone).delete()[0]:
         changed.add(CLAIMS)
-    if _write_uses(cluster_id, [*claims, *moved], pods, [*gone_claims, *gone_pods], mirror, now):
+    if _write_uses(cluster_id, [*claims, *moved], pods, gone, mirror, now):
         changed.add(USES)
     if batch.tenants:
         _name_tenants(cluster_id, batch.tenants)
         changed |= {CLAIMS, USES}
     return changed
+
+
+def load(cluster_id: int) -> dict[str, tuple[str, str, str]]:
+    """Which version of each claim the rows are of, as `Intake` takes it."""
+    rows = Claim.objects.filter(cluster_id=cluster_id)
+    return {
+        uid: (version, namespace, name)
+        for uid, version, namespace, name in rows.values_list(
+            "uid", "resource_version", "namespace", "name"
+        )
+    }
 
 
 # --- Claims

@@ -46,6 +46,5 @@ def _name(raw: Any) -> str:
     metadata = raw.get("metadata") if isinstance(raw, dict) else None
     if not isinstance(metadata, dict):
         return "an object without metadata"
-    kind = str(raw.get("kind") or "object")
     namespace = metadata.get("namespace")
-    return f"{kind} {f'{namespace}/' if namespace else ''}{metadata.get('name')}"[:300]
+    return f"{f'{namespace}/' if namespace else ''}{metadata.get('name')}"[:300]

@@ -2,9 +2,9 @@
 
 from apps.inventory.snapshot.batch import Batch, Put
 from apps.inventory.snapshot.intake import Intake
-from apps.inventory.snapshot.lease import Leadership, NotLeading
+from apps.inventory.snapshot.lease import Leadership, NotLeading, lead
 from apps.inventory.snapshot.mirror import Mirror
-from apps.inventory.snapshot.store import Stored, Writer, store
+from apps.inventory.snapshot.store import Stored, Writer, load, store
 from apps.inventory.snapshot.watched import WATCHED, Watched
 
 __all__ = [
@@ -18,5 +18,7 @@ __all__ = [
     "Stored",
     "Watched",
     "Writer",
+    "lead",
+    "load",
     "store",
 ]

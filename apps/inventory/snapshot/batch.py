@@ -1,6 +1,6 @@
 """What a moment brought from a cluster, on its way into one transaction."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from domain.devices import ClaimUse, PodUse
@@ -16,6 +16,7 @@ class Put:
     name: str
     resource_version: str
     body: str
+    is_new: bool = False  # the database does not have it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Batch:
 
     puts: dict[str, dict[str, Put]] = field(default_factory=dict)
     drops: dict[str, dict[str, Drop]] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)  # claims and pods that went
     claims: dict[str, tuple[ClaimUse, str]] = field(default_factory=dict)
     pods: dict[str, tuple[PodUse, Json, str]] = field(default_factory=dict)
     events: dict[str, Json] = field(default_factory=dict)
@@ -45,14 +47,21 @@ class Batch:
     at: datetime | None = None
 
     def put(self, kind: str, put: Put) -> None:
-        self.puts.setdefault(kind, {})[put.uid] = put
-        self.drops.get(kind, {}).pop(put.uid, None)
+        dropped = self.drops.get(kind, {}).pop(put.uid, None)
+        self.gone.discard(put.uid)
+        self.puts.setdefault(kind, {})[put.uid] = replace(put, is_new=False) if dropped else put
 
     def drop(self, kind: str, drop: Drop) -> None:
         self.drops.setdefault(kind, {})[drop.uid] = drop
         self.puts.get(kind, {}).pop(drop.uid, None)
         self.claims.pop(drop.uid, None)
         self.pods.pop(drop.uid, None)
+        if kind in ("resourceclaims", "pods"):
+            self.gone.add(drop.uid)
+
+    def carried(self) -> "Batch":
+        """The part that has to wait until everything was listed once: the uses of devices."""
+        return Batch(claims=self.claims, pods=self.pods, gone=self.gone, tenants=self.tenants)
 
     @property
     def is_empty(self) -> bool:
@@ -63,4 +72,7 @@ class Batch:
             or self.listed
             or self.malformed
             or self.tenants
+            or self.gone
+            or self.claims
+            or self.pods
         )

@@ -76,6 +76,11 @@ class Intake:
         """Every kind that counting needs has been listed in full."""
         return self._counting <= self.listed
 
+    def give_up(self, kind: str) -> None:
+        """Count without a kind that we may not see, where that is better than not counting."""
+        if kind == "devicetaintrules":
+            self._counting.discard(kind)
+
     def take(self, kind: str, step: Step, batch: Batch) -> None:
         """Work one step into the mirror and the batch; never raises for what a cluster sends."""
         state = self._states[kind]
@@ -132,7 +137,8 @@ class Intake:
         body = orjson.dumps(keep(raw)).decode()
         if _NUL in body:
             body = body.replace(_NUL, "\\ufffd")
-        batch.put(kind, Put(item.uid, item.namespace, item.name, item.resource_version, body))
+        version = item.resource_version
+        batch.put(kind, Put(item.uid, item.namespace, item.name, version, body, stored is None))
         state.stored[item.uid] = (item.resource_version, item.namespace, item.name)
 
     def _unwanted(self, kind: str, state: _State, item: Item, batch: Batch) -> None:

@@ -181,10 +181,13 @@ class Mirror:
 
     # --- Counting
     def count(self, name: str) -> NodeCount | None:
-        """None when nothing lies there any more; the lot is forgotten then."""
+        """None when there is nothing to count: no node, no slices, no claims. Pods alone, which
+        the cluster has yet to remove from a node that is gone, are nothing."""
         lot = self.lots.get(name)
         if lot is None or lot.is_empty:
             self.lots.pop(name, None)
+            return None
+        if lot.node is None and not lot.slices and not lot.claims:
             return None
         return count_node(
             name,
@@ -194,14 +197,6 @@ class Mirror:
             list(lot.pods.values()),
             list(self.rules.values()),
         )
-
-    def take_touched(self) -> set[str]:
-        found, self.touched = self.touched, set()
-        return found
-
-    def take_moved(self) -> set[str]:
-        found, self.moved = self.moved, set()
-        return found
 
     def _lot(self, name: str) -> Lot:
         """The lot of a node, which is about to change."""

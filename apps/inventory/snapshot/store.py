@@ -7,13 +7,14 @@ from typing import Any
 
 import orjson
 import structlog
-from django.db import DataError, connection, transaction
+from django.db import DataError, IntegrityError, connection, transaction
 from django.utils import timezone
 
 from apps.common import bulk
 from apps.inventory.models import Device, Event, Gone, Mirrored, Node, Pod, Revision
 from apps.inventory.snapshot import rows
 from apps.inventory.snapshot.batch import Batch, Drop, Put
+from apps.inventory.snapshot.intake import Versions
 from apps.inventory.snapshot.lease import Leadership
 from apps.inventory.snapshot.mirror import Mirror
 
@@ -33,12 +34,11 @@ class Stored:
     """What the database is known to hold, so that only differences are sent to it.
 
     `nodes` maps a node to its digest, `devices` a node to the hashes of its devices' rows by key.
-    `is_new` says that the cluster had no rows at all: then everything can simply be added.
     """
 
     nodes: dict[str, str] = field(default_factory=dict)
     devices: dict[str, dict[tuple[str, ...], int]] = field(default_factory=dict)
-    is_new: dict[str, bool] = field(default_factory=dict)
+    is_compared: bool = False  # with the cluster, once, after everything was listed
 
 
 def store(
@@ -57,6 +57,9 @@ def store(
     """
     now = batch.at or timezone.now()
     touched = set(mirror.touched) if can_count else set()
+    moved = set(mirror.moved) if can_count else set()
+    if can_count and not stored.is_compared:
+        touched |= stored.nodes.keys()  # a node may have gone while nobody looked
     plan = _Plan(leadership.cluster_id, mirror, stored)
     plan.count(touched)
     with transaction.atomic():
@@ -71,12 +74,14 @@ def store(
                 changed |= set(write(leadership.cluster_id, batch, mirror, now))
         _write_events(leadership.cluster_id, batch, changed)
         revisions = _raise(leadership.cluster_id, changed, batch, now)
-        _write_objects(leadership.cluster_id, batch, revisions, stored, now)
+        _write_objects(leadership.cluster_id, batch, revisions, now)
         plan.write()
         if changed:
             _notify(leadership.cluster_id)
     plan.remember()
     mirror.touched -= touched
+    mirror.moved -= moved
+    stored.is_compared = stored.is_compared or can_count
     return changed
 
 
@@ -129,24 +134,24 @@ _OBJECT_COLUMNS = (
 _OBJECT_KEY = ("cluster_id", "kind", "uid")
 
 
-def _write_objects(
-    cluster_id: int, batch: Batch, revisions: dict[str, int], stored: Stored, now: datetime
-) -> None:
+def _write_objects(cluster_id: int, batch: Batch, revisions: dict[str, int], now: datetime) -> None:
     for kind, drops in batch.drops.items():
         if drops:
             _forget(cluster_id, kind, list(drops.values()), revisions[kind], now)
     for kind, puts in batch.puts.items():
         if not puts:
             continue
-        found = [_object_row(cluster_id, kind, put, revisions[kind]) for put in puts.values()]
+        new: list[rows.Row] = []
+        known: list[rows.Row] = []
+        for put in puts.values():
+            row = _object_row(cluster_id, kind, put, revisions[kind])
+            (new if put.is_new else known).append(row)
         try:
             with transaction.atomic():
-                if stored.is_new.get(kind):
-                    bulk.insert(Mirrored, _OBJECT_COLUMNS, found)
-                else:
-                    bulk.upsert(Mirrored, _OBJECT_COLUMNS, found, key=_OBJECT_KEY)
-        except DataError:
-            _write_one_by_one(found)
+                bulk.insert(Mirrored, _OBJECT_COLUMNS, new)
+                bulk.upsert(Mirrored, _OBJECT_COLUMNS, known, key=_OBJECT_KEY)
+        except (DataError, IntegrityError):
+            _write_one_by_one([*new, *known])
 
 
 def _object_row(cluster_id: int, kind: str, put: Put, revision: int) -> tuple[Any, ...]:
@@ -350,6 +355,22 @@ class _Plan:
         for row in self.nodes:
             self.stored.nodes[row[1]] = row[-1]
         self.stored.devices.update(self.hashes)
+
+
+def load(cluster_id: int) -> tuple[Versions, Versions, Stored]:
+    """What the database holds of a cluster: objects, rows of claims and pods, and nodes."""
+    stored: Versions = {}
+    mirrored = Mirrored.objects.filter(cluster_id=cluster_id)
+    for kind, uid, version, namespace, name in mirrored.values_list(
+        "kind", "uid", "resource_version", "namespace", "name"
+    ).iterator(chunk_size=5000):
+        stored.setdefault(kind, {})[uid] = (version, namespace, name)
+    pods = Pod.objects.filter(cluster_id=cluster_id).values_list(
+        "uid", "resource_version", "namespace", "name"
+    )
+    detailed: Versions = {"pods": {uid: tuple(rest) for uid, *rest in pods}}  # type: ignore[misc]
+    nodes = Node.objects.filter(cluster_id=cluster_id).values_list("name", "digest")
+    return stored, detailed, Stored(nodes=dict(nodes))
 
 
 def moment(text: Any) -> datetime | None:
