@@ -69,6 +69,10 @@ class DemoProcess:
         """Signal it as a terminal does: `make`, if it was started by it, and the demo alike."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, how)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Its exit status, once it ends by itself."""
         status = self.process.wait(60)
         self._reader.join(10)
         assert self.process.stdout
