@@ -143,8 +143,9 @@ class Api:
         meta["creationTimestamp"] = now_text()
         check_create(kind, item)
         self.custom.check(kind, item)
-        if self.store.get(kind, meta.get("namespace", ""), meta["name"]) is not None:
-            raise problems.already_exists(kind, meta["name"])
+        if there := self.store.get(kind, meta.get("namespace", ""), meta["name"]):
+            going = "deletionTimestamp" in there.parsed()["metadata"]
+            raise problems.already_exists(kind, meta["name"], going=going)
         if options.dry_run:
             return Outcome(201, _dumped(kind, item), warnings)
         entry = self.store.put(kind, item)
@@ -324,11 +325,12 @@ class Api:
     ) -> list[str]:
         """Drop unknown fields and tell of them. Raises Refused (400) if strict, or ill-typed."""
         misfits = fitted(item, self.type_of(kind))
-        for misfit in misfits:
-            if misfit.expected is not None and applying:
+        ill_typed = [] if kind.custom else [m for m in misfits if m.expected is not None]
+        for misfit in ill_typed:
+            if applying:
                 raise _untyped(kind, item, typed_trouble(misfit))
-            if misfit.expected is not None:
-                raise _Undecodable(kind, cannot_unmarshal(misfit))
+            raise _Undecodable(kind, cannot_unmarshal(misfit))
+        misfits = [misfit for misfit in misfits if misfit.expected is None]
         if misfits and applying:
             raise _untyped(kind, item, f".{misfits[0].path}: field not declared in schema")
         if applying and (twice := duplicate_key(item, self.type_of(kind))):

@@ -3,9 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from simulator.apiserver.decoding import right_type
 from simulator.apiserver.kinds import CUSTOM_RESOURCES, Kind, Kinds
 from simulator.apiserver.problems import Cause, invalid, required
-from simulator.apiserver.schema import Type, built_in, of_custom_resource
+from simulator.apiserver.schema import ANY, Type, built_in, of_custom_resource
 from simulator.apiserver.store import Store
 
 REPLICAS = ".spec.replicas", ".status.replicas", ".spec.selector"
@@ -46,7 +47,7 @@ class CustomKinds:
         if kind is self._definition:
             _complete(kind, item)
         elif kind.custom:
-            causes = list(_missing(item, self.type_of(kind), ""))
+            causes = _faults(item, self.type_of(kind), "")
             if causes:
                 raise invalid(kind, item["metadata"].get("name", ""), causes)
 
@@ -119,9 +120,6 @@ def _complete(kind: Kind, item: dict[str, Any]) -> None:
                 )
             ],
         )
-    names.setdefault("singular", names["kind"].lower())
-    names.setdefault("listKind", f"{names['kind']}List")
-    spec.setdefault("conversion", {"strategy": "None"})
     status = item.setdefault("status", {})
     status["acceptedNames"] = names
     status["storedVersions"] = [v["name"] for v in spec["versions"] if v.get("storage")]
@@ -147,15 +145,32 @@ def _complete(kind: Kind, item: dict[str, Any]) -> None:
     )
 
 
-def _missing(value: Any, kind: Type, path: str) -> list[Cause]:
+def _faults(value: Any, kind: Type, path: str) -> list[Cause]:
+    """What the schema of a custom resource refuses: wrong types and missing fields."""
     causes: list[Cause] = []
-    if isinstance(value, dict):
+    if isinstance(value, dict) and kind.shape in ("struct", "map"):
+        for name, below in value.items():
+            if name not in ("metadata", "apiVersion", "kind") or path:
+                causes += _faults(below, kind.child(name), f"{path}.{name}".lstrip("."))
         missing = (name for name in kind.required if name not in value)
         causes += [required(f"{path}.{name}".lstrip(".")) for name in missing]
-        for name, below in value.items():
-            if name != "metadata" or path:
-                causes += _missing(below, kind.child(name), f"{path}.{name}")
-    elif isinstance(value, list) and kind.element is not None:
+    elif isinstance(value, list) and kind.shape == "list":
         for place, item in enumerate(value):
-            causes += _missing(item, kind.element, f"{path}[{place}]")
+            causes += _faults(item, kind.element or ANY, f"{path}[{place}]")
+    elif kind.shape != "any" and not right_type(value, kind):
+        wanted = {"struct": "object", "map": "object", "list": "array"}.get(kind.shape, kind.scalar)
+        text = f'{path} in body must be of type {wanted}: "{_JSON[type(value)]}"'
+        message = f'Invalid value: "{_JSON[type(value)]}": {text}'
+        causes.append(Cause(path, "FieldValueTypeInvalid", message))
     return causes
+
+
+_JSON = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+}

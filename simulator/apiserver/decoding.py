@@ -159,7 +159,7 @@ def _fit(value: Any, kind: Type, path: str, field: str) -> Iterator[Misfit]:
     elif isinstance(value, list) and kind.shape == "list":
         for place, item in enumerate(value):
             yield from _fit(item, kind.element or ANY, f"{path}[{place}]", field)
-    elif not _right_type(value, kind):
+    elif not right_type(value, kind):
         shape = kind.scalar or kind.shape
         yield Misfit(path, _expected(kind), type(value).__name__, field, shape)
 
@@ -180,7 +180,7 @@ def _fit_dict(value: dict[str, Any], kind: Type, path: str, field: str) -> Itera
             yield from _fit(value[name], below or kind.child(name), where, field)
 
 
-def _right_type(value: Any, kind: Type) -> bool:
+def right_type(value: Any, kind: Type) -> bool:
     if kind.shape != "scalar":
         return False
     wanted = _PYTHON.get(kind.scalar, (object,))

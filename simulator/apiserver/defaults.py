@@ -127,9 +127,10 @@ def _replica_set(item: Item) -> None:
 def _stateful_set(item: Item) -> None:
     spec = item.setdefault("spec", {})
     _set(spec, replicas=1, revisionHistoryLimit=10, podManagementPolicy="OrderedReady")
+    _set(spec, serviceName="")
     strategy = spec.setdefault("updateStrategy", {})
     if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
-        strategy.setdefault("rollingUpdate", {}).setdefault("partition", 0)
+        _set(strategy.setdefault("rollingUpdate", {}), partition=0, maxUnavailable=1)
     spec.setdefault(
         "persistentVolumeClaimRetentionPolicy", {"whenDeleted": "Retain", "whenScaled": "Retain"}
     )
@@ -250,11 +251,20 @@ def _policy_binding(item: Item) -> None:
         _match(match)
 
 
+def _definition(item: Item) -> None:
+    spec = item.setdefault("spec", {})
+    names = spec.setdefault("names", {})
+    if kind := names.get("kind"):
+        _set(names, singular=kind.lower(), listKind=f"{kind}List")
+    _set(spec, conversion={"strategy": "None"})
+
+
 _FILLERS: dict[str, Callable[[Item], None]] = {
     "pods": _pod,
     "nodes": _node,
     "namespaces": _namespace,
     "secrets": _secret,
+    "customresourcedefinitions.apiextensions.k8s.io": _definition,
     "services": _service,
     "deployments.apps": _deployment,
     "replicasets.apps": _replica_set,

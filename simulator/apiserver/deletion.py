@@ -12,7 +12,19 @@ from simulator.apiserver.api import Api, Outcome
 from simulator.apiserver.kinds import Kind
 
 DELETED = 299  # an Outcome that is a Status, not an object
-RETURNED = {"pods", "services", "serviceaccounts", "namespaces"}
+GRACEFUL = {"pods", "namespaces"}
+RETURNED = {
+    "pods",
+    "services",
+    "serviceaccounts",
+    "namespaces",
+    "resourcequotas",
+    "persistentvolumeclaims",
+    "resourceclaims.resource.k8s.io",
+    "resourceclaimtemplates.resource.k8s.io",
+    "deviceclasses.resource.k8s.io",
+    "resourceslices.resource.k8s.io",
+}
 _POLICIES = ("Background", "Foreground", "Orphan")
 _FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
 
@@ -65,6 +77,7 @@ class Deleter:
         before = entry.data
         _mark(kind, item, options)
         if _can_go(kind, item):
+            item = item if kind.resource in GRACEFUL else entry.parsed()
             if not options.dry_run:
                 self._api.store.remove(kind, item)
                 self._api.custom.gone(kind, item)

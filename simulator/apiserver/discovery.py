@@ -185,7 +185,7 @@ def _aggregated_resources(kinds: Kinds, group: str, version: str) -> list[dict[s
 def _aggregated_resource(kind: Kind) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "resource": kind.plural,
-        "responseKind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
+        "responseKind": {"group": "", "version": "", "kind": kind.kind},
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular or kind.kind.lower(),
         "verbs": list(VERBS),
@@ -197,9 +197,16 @@ def _aggregated_resource(kind: Kind) -> dict[str, Any]:
     parts = [
         {
             "subresource": name,
-            "responseKind": {"group": group, "version": version, "kind": kind_name},
+            "responseKind": _response_kind(kind, group, version, kind_name),
             "verbs": _part_verbs(name),
         }
         for name, (group, version, kind_name) in _parts(kind)
     ]
     return entry | ({"subresources": parts} if parts else {})
+
+
+def _response_kind(kind: Kind, group: str, version: str, name: str) -> dict[str, str]:
+    """Group and version are left out where they are those of the resource itself."""
+    if (group, version) == (kind.group, kind.version):
+        group = version = ""
+    return {"group": group, "version": version, "kind": name}

@@ -15,21 +15,6 @@ from simulator.apiserver.schema import ANY, Type
 Path = tuple[str, ...]
 FieldSet = frozenset[Path]
 _SORTED = orjson.OPT_SORT_KEYS
-# Values that Go writes out even when they are empty: they are never added, only filled.
-_ALWAYS_THERE = {
-    f"f:{name}"
-    for name in (
-        "metadata",
-        "spec",
-        "status",
-        "template",
-        "strategy",
-        "updateStrategy",
-        "containers",
-        "involvedObject",
-        "source",
-    )
-}
 
 
 def encoded(fields: Iterable[Path]) -> dict[str, Any]:
@@ -109,20 +94,26 @@ def fields_of(value: Any, kind: Type) -> FieldSet:
     return frozenset(found)
 
 
-def _collect(value: Any, kind: Type, path: Path, found: set[Path], *, whole: bool) -> None:
-    """The fields of `value`. With `whole` every map and list counts beside its parts."""
+def _collect(
+    value: Any, kind: Type, path: Path, found: set[Path], *, whole: bool, filled: bool = False
+) -> None:
+    """The fields of `value`. With `whole` every map and list counts beside its parts.
+
+    `filled` says that Go writes this value out even when it is empty: such a one is never added.
+    """
     if not is_granular(value, kind) or not value:
-        if value != {} or not path or path[-1] not in _ALWAYS_THERE:
+        if value != {} or not filled:
             found.add(path)
         return
-    if whole and path and path[-1] not in _ALWAYS_THERE:
+    if whole and not filled:
         found.add(path)
     if isinstance(value, dict):
         for key, below in value.items():
             step = (*path, f"f:{key}")
             if key not in kind.fields and kind.shape == "map":
                 found.add(step)
-            _collect(below, kind.child(key), step, found, whole=whole)
+            there = filled and key in kind.filled
+            _collect(below, kind.child(key), step, found, whole=whole, filled=there)
     else:
         for item in value:
             step = (*path, item_step(item, kind))
@@ -147,30 +138,34 @@ def difference(old: Any, new: Any, kind: Type) -> Difference:
     return result
 
 
-def _compare(old: Any, new: Any, kind: Type, path: Path, result: Difference) -> None:
+def _compare(
+    old: Any, new: Any, kind: Type, path: Path, result: Difference, *, filled: bool = False
+) -> None:
     if old == new:
         return
     if not (is_granular(new, kind) and is_granular(old, kind)) or type(old) is not type(new):
         if is_granular(old, kind) and old:
-            _collect(old, kind, path, result.removed, whole=True)
-        _collect(new, kind, path, result.given, whole=True)
+            _collect(old, kind, path, result.removed, whole=True, filled=filled)
+        _collect(new, kind, path, result.given, whole=True, filled=filled)
         return
     before, after = parts(old, kind), parts(new, kind)
     for step, (value, below) in after.items():
-        if step not in before:
-            _collect_part(value, below, (*path, step), result.given)
+        known = step[2:] in kind.filled
+        if step in before:
+            _compare(before[step][0], value, below, (*path, step), result, filled=known)
         else:
-            _compare(before[step][0], value, below, (*path, step), result)
+            _collect_part(value, below, (*path, step), result.given, filled=known)
     for step, (value, below) in before.items():
         if step not in after:
-            _collect_part(value, below, (*path, step), result.removed)
+            known = step[2:] in kind.filled
+            _collect_part(value, below, (*path, step), result.removed, filled=known)
 
 
-def _collect_part(value: Any, kind: Type, path: Path, found: set[Path]) -> None:
+def _collect_part(value: Any, kind: Type, path: Path, found: set[Path], *, filled: bool) -> None:
     if not path[-1].startswith("f:"):
         found.add(path)
     if not path[-1].startswith("v:"):
-        _collect(value, kind, path, found, whole=True)
+        _collect(value, kind, path, found, whole=True, filled=filled)
 
 
 def parts(value: Any, kind: Type) -> dict[str, tuple[Any, Type]]:

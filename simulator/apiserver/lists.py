@@ -148,7 +148,8 @@ def in_version(kind: Kind, data: bytes) -> bytes:
 
 def list_body(kind: Kind, page: Page) -> Iterator[bytes]:
     """The body of a list, in pieces. Items of built-in kinds carry no kind and apiVersion."""
-    meta: dict[str, Any] = {"resourceVersion": str(page.revision)}
+    meta: dict[str, Any] = {"continue": ""} if kind.custom else {}
+    meta["resourceVersion"] = str(page.revision)
     if page.continues:
         meta["continue"] = page.continues
         if page.remaining:

@@ -59,6 +59,16 @@ class Owner:
     time: str
     fields: FieldSet
 
+    def place(self) -> tuple[str, ...]:
+        writer = self.writer
+        return (
+            writer.operation,
+            self.time,
+            writer.manager,
+            writer.api_version,
+            writer.subresource,
+        )
+
     def as_dict(self) -> dict[str, Any]:
         entry = {
             "manager": self.writer.manager,
@@ -92,7 +102,7 @@ def owners_of(item: Mapping[str, Any]) -> list[Owner]:
 def record(item: dict[str, Any], owners: list[Owner]) -> None:
     """Write the owners into the object, appliers first, as the real server orders them."""
     kept = _bounded([owner for owner in owners if owner.fields])
-    ordered = sorted(kept, key=lambda owner: (owner.writer.operation, owner.time))
+    ordered = sorted(kept, key=Owner.place)
     if ordered:
         item["metadata"]["managedFields"] = [owner.as_dict() for owner in ordered]
     else:

@@ -128,10 +128,11 @@ def unknown_resource() -> Refused:
     return Refused(404, "the server could not find the requested resource", details={})
 
 
-def already_exists(kind: Kind, name: str) -> Refused:
+def already_exists(kind: Kind, name: str, *, going: bool = False) -> Refused:
+    lead = "object is being deleted: " if going else ""
     return Refused(
         409,
-        f'{kind.resource} "{name}" already exists',
+        f'{lead}{kind.resource} "{name}" already exists',
         reason="AlreadyExists",
         details=_about(kind, name),
     )

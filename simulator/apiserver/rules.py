@@ -4,6 +4,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from simulator.apiserver.claim_rules import (
+    LABEL,
+    LABEL_TEXT,
+    check_claim,
+    check_claim_status,
+    check_claim_template,
+    check_slice,
+)
 from simulator.apiserver.kinds import Kind
 from simulator.apiserver.problems import (
     Cause,
@@ -12,26 +20,18 @@ from simulator.apiserver.problems import (
     invalid,
     invalid_value,
     required,
-    unsupported_value,
 )
 from simulator.apiserver.selectors import selects
 
 Item = dict[str, Any]
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_SUBDOMAIN = rf"{LABEL}(\.{LABEL})*"
 _SUBDOMAIN_TEXT = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
     "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
     f"for validation is '{_SUBDOMAIN}')"
 )
-_LABEL_TEXT = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
-    "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex "
-    f"used for validation is '{_LABEL}')"
-)
 _LABELLED = {"namespaces", "services"}
 IMMUTABLE = "field is immutable"
-MAX_DEVICES = 128
 
 
 def check_create(kind: Kind, item: Item) -> None:
@@ -72,7 +72,7 @@ def _check_name(kind: Kind, meta: Item) -> list[Cause]:
     if kind.group == "rbac.authorization.k8s.io":
         return _check_path_segment(name)
     pattern, text, limit = (
-        (_LABEL, _LABEL_TEXT, 63)
+        (LABEL, LABEL_TEXT, 63)
         if kind.resource in _LABELLED
         else (_SUBDOMAIN, _SUBDOMAIN_TEXT, 253)
     )
@@ -254,113 +254,13 @@ def _check_workload(item: Item) -> list[Cause]:
     return causes + _check_pod_spec(template.get("spec", {}), "spec.template.spec")
 
 
-def _check_claim(item: Item) -> list[Cause]:
-    return _check_claim_spec(item.get("spec", {}), "spec")
-
-
-def _check_claim_template(item: Item) -> list[Cause]:
-    return _check_claim_spec(item.get("spec", {}).get("spec", {}), "spec.spec")
-
-
-def _check_claim_spec(spec: Item, path: str) -> list[Cause]:
-    causes: list[Cause] = []
-    seen: set[str] = set()
-    for place, request in enumerate(spec.get("devices", {}).get("requests", ())):
-        where = f"{path}.devices.requests[{place}]"
-        name = request.get("name", "")
-        if not name:
-            causes.append(required(f"{where}.name"))
-        elif name in seen:
-            causes.append(duplicate(where, request))
-        elif not re.fullmatch(_LABEL, name):
-            causes.append(invalid_value(f"{where}.name", name, _LABEL_TEXT))
-        seen.add(name)
-        causes += _check_request(request, where)
-    return causes
-
-
-_ON_NODES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
-
-
-def _check_slice(item: Item) -> list[Cause]:
-    spec = item.get("spec", {})
-    causes = []
-    if sum(1 for name in _ON_NODES if spec.get(name)) != 1:
-        listed = ", ".join(f"`{name}`" for name in _ON_NODES)
-        causes.append(required("spec", f"exactly one of {listed} is required"))
-    seen: set[str] = set()
-    for place, device in enumerate(spec.get("devices", ())):
-        if device.get("name", "") in seen:
-            causes.append(duplicate(f"spec.devices[{place}]", device["name"]))
-        seen.add(device.get("name", ""))
-    if len(seen) > MAX_DEVICES:
-        causes.append(
-            Cause(
-                "spec.devices",
-                "FieldValueTooMany",
-                f"Too many: {len(seen)}: must have at most {MAX_DEVICES} items",
-            )
-        )
-    return causes
-
-
-def check_claim_status(new: Item, old: Item) -> list[Cause]:
-    """An allocation is set or cleared as a whole, and nothing is reserved without one."""
-    status, before = new.get("status") or {}, old.get("status") or {}
-    allocation, had = status.get("allocation"), before.get("allocation")
-    causes = []
-    if allocation and had and allocation != had:
-        causes.append(invalid_value("status.allocation", None, IMMUTABLE))
-    if status.get("reservedFor") and not allocation:
-        causes.append(
-            forbidden_field(
-                "status.reservedFor", "may not be specified when `allocated` is not set"
-            )
-        )
-    return causes
-
-
-def _check_request(request: Item, where: str) -> list[Cause]:
-    has_exactly, has_list = "exactly" in request, bool(request.get("firstAvailable"))
-    if has_exactly == has_list:
-        words = "exactly one of `exactly` or `firstAvailable` is required"
-        if has_exactly:
-            return [invalid_value(where, None, f"{words}, but multiple fields are set")]
-        return [required(where, words)]
-    causes = []
-    if has_exactly:
-        causes += _check_device_request(request["exactly"], f"{where}.exactly")
-    for place, part in enumerate(request.get("firstAvailable", ())):
-        causes += _check_device_request(part, f"{where}.firstAvailable[{place}]")
-    return causes
-
-
-def _check_device_request(part: Item, where: str) -> list[Cause]:
-    causes = []
-    if not part.get("deviceClassName"):
-        causes.append(required(f"{where}.deviceClassName"))
-    mode = part.get("allocationMode")
-    count = part.get("count", 0)
-    if mode == "All" and count:
-        causes.append(
-            invalid_value(
-                f"{where}.count", count, "must not be specified when allocationMode is 'All'"
-            )
-        )
-    elif mode == "ExactCount" and count <= 0:
-        causes.append(invalid_value(f"{where}.count", count, "must be greater than zero"))
-    elif mode not in ("All", "ExactCount"):
-        causes.append(unsupported_value(f"{where}.allocationMode", mode, ("All", "ExactCount")))
-    return causes
-
-
 _CREATE: dict[str, Callable[[Item], list[Cause]]] = {
     "pods": _check_pod,
     "deployments.apps": _check_workload,
     "replicasets.apps": _check_workload,
     "statefulsets.apps": _check_workload,
     "daemonsets.apps": _check_workload,
-    "resourceslices.resource.k8s.io": _check_slice,
-    "resourceclaims.resource.k8s.io": _check_claim,
-    "resourceclaimtemplates.resource.k8s.io": _check_claim_template,
+    "resourceslices.resource.k8s.io": check_slice,
+    "resourceclaims.resource.k8s.io": check_claim,
+    "resourceclaimtemplates.resource.k8s.io": check_claim_template,
 }

@@ -28,11 +28,10 @@ _OPAQUE = {
 class Type:
     """`shape` is scalar, struct, map, list or any; `scalar` is OpenAPI's word for a scalar.
 
-    `name` is what the kind is called in Go, where that is known.
-
-    `atomic` means that the whole value has one owner. `keys` are those of an associative list,
-    `key_defaults` what an absent key counts as. `merge_key` is that of strategic merge patch;
-    "" with `strategic` set means a set of scalars.
+    `name` is what the type is called in Go, where that is known. `filled` names the fields of a
+    struct that are there even when nobody set them. `atomic` means that the whole value has one
+    owner. `keys` are those of an associative list, `key_defaults` what an absent key counts as.
+    `merge_key` is that of strategic merge patch; "" with `strategic` set means a set of scalars.
     """
 
     shape: str = "any"
@@ -49,6 +48,7 @@ class Type:
     retain_keys: bool = False
     open: bool = False  # unknown fields of a struct are kept
     required: tuple[str, ...] = ()
+    filled: frozenset[str] = frozenset()
     default: Any = None
 
     def child(self, name: str) -> "Type":
@@ -136,10 +136,18 @@ class TypeTable:
         if "properties" in schema:
             made.shape = "struct"
             made.fields = {key: self.built(value) for key, value in schema["properties"].items()}
+            made.filled = frozenset(
+                key
+                for key, value in schema["properties"].items()
+                if value.get("default") == {}
+                or (key in made.required and value.get("type") == "array")
+            )
         elif isinstance(extra, dict):
             made.shape, made.element = "map", self.built(extra)
-        elif made.open or extra is True or not schema.get("properties"):
+        elif made.open or extra is True:
             made.shape, made.element = "map", ANY
+        else:
+            made.shape = "struct"
         if schema.get("x-kubernetes-embedded-resource"):
             made.fields.setdefault("apiVersion", STRING)
             made.fields.setdefault("kind", STRING)
@@ -193,6 +201,7 @@ def of_custom_resource(openapi: dict[str, Any] | None) -> Type:
     )
     if made.shape == "map":
         made = Type("struct", open=True)
+    made.filled |= {"metadata"}
     made.fields["apiVersion"] = STRING
     made.fields["kind"] = STRING
     made.fields["metadata"] = metadata_type()

@@ -102,7 +102,15 @@ def _with_status_of(kind: Kind, new: dict[str, Any], old: dict[str, Any]) -> dic
     result["metadata"] = meta
     if "status" in new:
         result["status"] = new["status"]
+    if kind.resource == "resourceclaims.resource.k8s.io":
+        _follow_allocation(result, old)
     return result
+
+
+def _follow_allocation(claim: dict[str, Any], old: dict[str, Any]) -> None:
+    """With its allocation gone, a claim's reports about devices go too."""
+    if (old.get("status") or {}).get("allocation") and not claim["status"].get("allocation"):
+        claim["status"] = {k: v for k, v in claim["status"].items() if k != "devices"}
 
 
 def _spec(kind: Kind, item: dict[str, Any]) -> dict[str, Any]:

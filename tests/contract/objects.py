@@ -6,12 +6,9 @@ Object = dict[str, Any]
 
 
 def config_map(name: str, labels: dict[str, str] | None = None, **data: str) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": name, "labels": labels or {}},
-        "data": data,
-    }
+    meta = {"name": name} | ({"labels": labels} if labels else {})
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+    return made | ({"data": data} if data else {})
 
 
 def config_maps(namespace: str, name: str = "") -> str:

@@ -84,7 +84,8 @@ def test_initial_events_end_with_a_marked_bookmark(api: Client, namespace: str) 
 
 def test_a_watch_ends_at_its_time(api: Client, namespace: str) -> None:
     path = config_maps(namespace)
-    with api.watch(path, resourceVersion=listed_revision(api, path), timeoutSeconds=1) as watch:
+    asked = {"resourceVersion": listed_revision(api, path), "labelSelector": "none"}
+    with api.watch(path, timeoutSeconds=1, **asked) as watch:
         assert watch.status == 200
         assert [event for event in watch if event["type"] != "BOOKMARK"] == []
 
