@@ -12,14 +12,17 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from celery.signals import before_task_publish
 
-from embedded import controlplane, gobuild, postgres, valkey
+from embedded import chromium, controlplane, gobuild, postgres, valkey
 from embedded.controlplane import ControlPlane
 from embedded.processes import ProcessFailedError
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 #: Slowest last: what they need is built while the others run.
 LAST = ("stack", "browser", "oracle", "cluster")
@@ -178,6 +181,19 @@ def kubectl() -> Callable[..., str]:
         return done.stdout
 
     return run
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    """A real Chromium; open a new context in it for each test."""
+    from playwright.sync_api import sync_playwright
+
+    # Playwright runs an event loop in this thread, which Django takes for an asynchronous caller.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(**chromium.launch_options())
+        yield found
+        found.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,92 @@
+"""Take the pictures of the README from a demo of its own, in light and dark.
+
+The demo gets a minute of traffic first, so that charts have something to show.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from embedded import chromium, demo  # noqa: E402
+from embedded.demo_process import DemoProcess  # noqa: E402
+
+FOLDER = ROOT / "docs" / "pictures"
+SIZE = {"width": 1360, "height": 850}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    name: str
+    who: str
+    path: str
+
+
+PICTURES = (
+    Picture("overview", "admin", "/"),
+    Picture("node", "admin", "/nodes/demo/h100-1/"),
+    Picture("devices", "admin", "/devices/"),
+    Picture("pattern", "admin", "/catalog/patterns/one-h100/"),
+    Picture("deployment", "editor", "/tenants/vision/deployments/chat/"),
+    Picture("approval", "approver", "/catalog/approvals/"),
+)
+
+
+def log_in(page: Page, url: str, who: str, password: str) -> None:
+    page.goto(f"{url}/login/")
+    page.fill("input[name=username]", who)
+    page.fill("input[name=password]", password)
+    page.click("button[type=submit]")
+    page.wait_for_url(lambda address: "/login" not in address)
+
+
+def take(browser: Browser, url: str, password: str, theme: str) -> None:
+    for who in dict.fromkeys(one.who for one in PICTURES):
+        context = browser.new_context(viewport=SIZE, color_scheme=theme, device_scale_factor=1.5)  # type: ignore[arg-type]
+        page = context.new_page()
+        log_in(page, url, who, password)
+        for picture in PICTURES:
+            if picture.who != who:
+                continue
+            answer = page.goto(url + picture.path)
+            if answer is None or not answer.ok:
+                raise SystemExit(f"{picture.path} answers {answer and answer.status} to {who}")
+            page.wait_for_load_state("networkidle")
+            page.wait_for_timeout(1500)  # charts are drawn
+            file = FOLDER / f"{picture.name}-{theme}.png"
+            page.screenshot(path=file)
+            print(file.relative_to(ROOT))
+        context.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--settle", type=int, default=60, help="seconds of traffic before")
+    arguments = parser.parse_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="claimyard-pictures-") as folder:
+        process = DemoProcess.on(Path(folder))
+        try:
+            url = process.url()
+            password = process.until(r"platform admin +admin +(\S+)")[1]
+            time.sleep(arguments.settle)
+            with sync_playwright() as playwright:
+                browser = playwright.chromium.launch(**chromium.launch_options())
+                for theme in ("light", "dark"):
+                    take(browser, url, password, theme)
+                browser.close()
+        finally:
+            process.end()
+            demo.reset(Path(folder))
+            Path(folder).mkdir()
+
+
+if __name__ == "__main__":
+    main()
