@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from functools import cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from domain.placement.cel.quantity import parse_quantity
@@ -13,6 +15,7 @@ SCALARS = {"int": "ints", "bool": "bools", "string": "strings", "version": "vers
 KINDS = (*SCALARS.values(), *SCALARS)
 PLAIN = frozenset(KINDS) - {"version", "versions"}
 OWN_DOMAIN = ""
+UNCHECKED = "?"
 
 
 class Path(NamedTuple):
@@ -31,66 +34,42 @@ class Path(NamedTuple):
 
 
 class DeviceView:
-    """What `device` is in an expression. Cheap to make: values are typed when first read.
+    """What `device` is in an expression. Cheap: it keeps the object as the API serves it.
 
-    `fault` says why Kubernetes could not evaluate any selector on this device
-    (an attribute without a value, or with a version that is not one).
+    Values are typed when an expression reads them. Views are equal only to themselves.
     """
 
-    __slots__ = (
-        "_fault",
-        "_fields",
-        "_fingerprint",
-        "allows_multiple",
-        "attributes",
-        "capacity",
-        "driver",
-    )
+    __slots__ = ("_fault", "allows_multiple", "attributes", "capacity", "driver")
 
     def __init__(self, driver: str, device: Mapping[str, Any]) -> None:
         self.driver = driver
         self.attributes: Mapping[str, Any] = device.get("attributes") or {}
         self.capacity: Mapping[str, Any] = device.get("capacity") or {}
         self.allows_multiple = device.get("allowMultipleAllocations") is True
-        self._fields: dict[str, Any] | None = None
-        self._fingerprint: Hashable = None
-        self._fault: str | None = ""
+        self._fault: str | None = UNCHECKED
 
     @property
     def fault(self) -> str | None:
-        if self._fault == "":
-            self._fault = next(filter(None, map(self._fault_of, self.attributes)), None)
-        return self._fault
+        """Why Kubernetes can evaluate no selector on this device at all, if so.
 
-    def _fault_of(self, name: str) -> str | None:
-        attribute = self.attributes[name]
-        if len(attribute) == 1 and not attribute.keys().isdisjoint(PLAIN):
-            return None
-        try:
-            typed_attribute(attribute)
-        except InvalidSemver as error:
-            return f"attribute {name}: parse semantic version: {error}"
-        except ValueError as error:
-            return f"attribute {name}: {error}"
-        return None
+        An attribute without a value, or with a version that is none.
+        """
+        if self._fault is UNCHECKED:
+            self._fault = _first_fault(self.attributes)
+        return self._fault
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The CEL value of `device`: its fields, with attributes and capacity by domain.
+        """The CEL value of `device`. Raises InvalidSemver or ValueError where there is a fault."""
+        return {
+            "driver": self.driver,
+            "allowMultipleAllocations": self.allows_multiple,
+            "attributes": self._by_domain(self.attributes, typed_attribute),
+            "capacity": self._by_domain(self.capacity, typed_capacity),
+        }
 
-        Raises InvalidSemver or ValueError for what `fault` describes.
-        """
-        if self._fields is None:
-            self._fields = {
-                "driver": self.driver,
-                "allowMultipleAllocations": self.allows_multiple,
-                "attributes": self._by_domain(self.attributes, typed_attribute),
-                "capacity": self._by_domain(self.capacity, typed_capacity),
-            }
-        return self._fields
-
-    def _by_domain(self, values: Mapping[str, Any], typed: Any) -> dict[str, dict[str, Any]]:
-        domains: dict[str, dict[str, Any]] = DomainMap()
+    def _by_domain(self, values: Mapping[str, Any], typed: Any) -> DomainMap:
+        domains = DomainMap()
         for qualified, value in values.items():
             domain, slash, name = qualified.partition("/")
             if not slash:
@@ -101,45 +80,89 @@ class DeviceView:
                 domains[domain] = {name: typed(value)}
         return domains
 
+    def domain(self, part: str, domain: str) -> dict[str, Any]:
+        """The values of one domain; empty where the device has none of it."""
+        values, typed = self._part(part)
+        prefix, at = f"{domain}/", len(domain) + 1
+        found = {
+            name[at:]: typed(value) for name, value in values.items() if name.startswith(prefix)
+        }
+        if domain == self.driver:
+            found |= {name: typed(value) for name, value in values.items() if "/" not in name}
+        return found
+
+    def _part(self, part: str) -> tuple[Mapping[str, Any], Any]:
+        if part == "attributes":
+            return self.attributes, typed_attribute
+        return self.capacity, typed_capacity
+
     def read(self, path: Path) -> Hashable:
-        """The raw value at a path; None where there is none.
+        """The raw value at a path, with its type; None where there is none.
 
-        Two devices whose values at all paths of a selector are equal get the
-        same verdict. Values carry their type, since 1, 1.0 and True are equal
-        in Python and not in CEL.
+        Two devices whose values at all paths of a selector are equal get the same
+        verdict. The type is part of it since 1, 1.0 and True are equal in Python.
         """
-        part = path.part
-        if part == "driver":
-            return self.driver
-        if part == "allowMultipleAllocations":
-            return self.allows_multiple
-        values = self.attributes if part == "attributes" else self.capacity
-        domain = path.domain or self.driver
-        if not path.name:
-            return self._has_domain(values, domain)
-        found = values.get(f"{domain}/{path.name}")
-        if found is None and domain == self.driver:
-            found = values.get(path.name)
-        if path.presence or found is None:
-            return None if found is None else True
-        return _key(found)
+        return reader(path)(self)
 
-    def _has_domain(self, values: Mapping[str, Any], domain: str) -> bool:
-        prefix = domain + "/"
-        own = domain == self.driver
-        return any(name.startswith(prefix) or (own and "/" not in name) for name in values)
 
-    @property
-    def fingerprint(self) -> Hashable:
-        """All that a selector can read of the device, for selectors that may read anything."""
-        if self._fingerprint is None:
-            self._fingerprint = (
-                self.driver,
-                self.allows_multiple,
-                frozenset((name, _key(value)) for name, value in self.attributes.items()),
-                frozenset((name, _key(value)) for name, value in self.capacity.items()),
-            )
-        return self._fingerprint
+type Reader = Callable[[DeviceView], Hashable]
+
+
+@cache
+def reader(path: Path) -> Reader:
+    """The function that reads a path."""
+    if path.part in FIELDS:
+        return FIELDS[path.part]
+    if not path.name:
+        return lambda view: _has_domain(view, path)
+    raw = raw_reader(path.part, path.domain, path.name)
+    if path.presence:
+        return lambda view: raw(view) is not None
+    return lambda view: _key(raw(view))
+
+
+FIELDS: dict[str, Reader] = {
+    "driver": lambda view: view.driver,
+    "allowMultipleAllocations": lambda view: view.allows_multiple,
+}
+
+
+def raw_reader(part: str, domain: str, name: str) -> Callable[[DeviceView], Any]:
+    """Reads the object of one attribute or capacity, None where there is none."""
+    of = attrgetter(part)
+    if domain == OWN_DOMAIN:
+        return lambda view: of(view).get(name) or of(view).get(f"{view.driver}/{name}")
+    qualified = f"{domain}/{name}"
+
+    def read(view: DeviceView) -> Any:
+        values = of(view)
+        found = values.get(qualified)
+        if found is None and view.driver == domain:
+            found = values.get(name)
+        return found
+
+    return read
+
+
+def _has_domain(view: DeviceView, path: Path) -> bool:
+    values, domain = getattr(view, path.part), path.domain or view.driver
+    prefix, own = domain + "/", domain == view.driver
+    return any(name.startswith(prefix) or (own and "/" not in name) for name in values)
+
+
+def _first_fault(attributes: Mapping[str, Any]) -> str | None:
+    for name, attribute in attributes.items():
+        for kind in attribute:
+            if kind in PLAIN and len(attribute) == 1:
+                break
+        else:
+            try:
+                typed_attribute(attribute)
+            except InvalidSemver as error:
+                return f"attribute {name}: parse semantic version: {error}"
+            except ValueError as error:
+                return f"attribute {name}: {error}"
+    return None
 
 
 class DomainMap(dict[str, dict[str, Any]]):
@@ -149,13 +172,13 @@ class DomainMap(dict[str, dict[str, Any]]):
         return {}
 
 
-def _key(value: Mapping[str, Any]) -> Hashable:
+def _key(value: Mapping[str, Any] | None) -> Hashable:
+    if value is None:
+        return None
     for kind, content in value.items():
-        if isinstance(content, list):
+        if content.__class__ is list:
             return kind, *content
-        if isinstance(content, dict):
-            continue
-        if kind in KINDS or kind == "value":
+        if content.__class__ is not dict:  # a capacity's policy does not matter
             return kind, content
     return ()
 
@@ -165,6 +188,10 @@ def typed_attribute(attribute: Mapping[str, Any]) -> Any:
 
     Raises InvalidSemver for a bad version and ValueError where no value is set.
     """
+    if len(attribute) == 1:
+        for kind, content in attribute.items():
+            if kind in PLAIN and content is not None:
+                return content
     for kind in KINDS:
         content = attribute.get(kind)
         if content is None:

@@ -7,12 +7,13 @@ travel as CelError; `&&`, `||` and comprehensions absorb them where CEL says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from domain.placement.cel import access
 from domain.placement.cel.arguments import Constant, Frame, Step, call, values
 from domain.placement.cel.checker import Checked
+from domain.placement.cel.device import DeviceView, raw_reader, typed_attribute, typed_capacity
 from domain.placement.cel.environment import COST_LIMIT
 from domain.placement.cel.functions import bind_call, is_conversion
 from domain.placement.cel.functions.text import all_matches, first_match, found_in, pattern
@@ -60,7 +61,7 @@ class Planned:
         self.step = step
         self.slots = slots
 
-    def run(self, device: Any) -> Any:
+    def run(self, device: DeviceView) -> Any:
         """Raises CelError."""
         return self.step([device, 0, *[UNSET] * (self.slots - 2)])
 
@@ -76,6 +77,7 @@ class _Planner:
         self.checked = checked
         self.slots = 2
         self.variables: list[tuple[str, Step]] = []
+        self.kept: dict[Hashable, int] = {}
 
     def step(self, expr: Expr) -> Step:
         match expr:
@@ -103,11 +105,46 @@ class _Planner:
         for name, read in reversed(self.variables):
             if name == expr.name:
                 return read
-        return lambda frame: frame[0]
+        return self._kept("device", lambda view: view.fields)
+
+    def _kept(self, key: Hashable, read: Callable[[DeviceView], Any]) -> Step:
+        """A part of the device that is made once per evaluation."""
+        slot = self.kept.get(key)
+        if slot is None:
+            slot = self.kept[key] = self._slot()
+
+        def part(frame: Frame) -> Any:
+            value = frame[slot]
+            if value is UNSET:
+                value = frame[slot] = read(frame[0])
+            return value
+
+        return part
+
+    def _device_step(self, expr: Expr) -> Step | None:
+        """The quick way to a field, a domain or a value of the device, if that is what is read."""
+        if self._shadowed("device"):
+            return None
+        match device_path(expr):
+            case ("driver",):
+                return lambda frame: frame[0].driver
+            case ("allowMultipleAllocations",):
+                return lambda frame: frame[0].allows_multiple
+            case ("attributes" | "capacity" as part, domain):
+                return self._kept((part, domain), lambda view: view.domain(part, domain))
+            case ("attributes" | "capacity" as part, domain, name) if domain:
+                return _value_step(part, domain, name)
+        return None
+
+    def _shadowed(self, name: str) -> bool:
+        return any(known == name for known, _ in self.variables)
 
     def _select(self, expr: Select) -> Step:
         if expr.id in self.checked.type_names:
             return Constant(type_value(self.checked.type_names[expr.id]))
+        quick = None if expr.test_only else self._device_step(expr)
+        if quick:
+            return quick
         operand, field = self.step(expr.operand), expr.field
         if expr.test_only:
             return lambda frame: access.has(operand(frame), field)
@@ -129,6 +166,9 @@ class _Planner:
     # Calls
 
     def _call(self, expr: Call) -> Step:
+        quick = self._device_step(expr) if expr.function == "_[_]" else None
+        if quick:
+            return quick
         operands = [*([expr.target] if expr.target is not None else []), *expr.args]
         steps = [self.step(operand) for operand in operands]
         match expr.function:
@@ -277,6 +317,37 @@ class _Planner:
             return result(frame)
 
         return fold
+
+
+def device_path(expr: Expr) -> tuple[str, ...]:
+    """`device.attributes["d"].n` as ("attributes", "d", "n"); empty for anything else."""
+    if isinstance(expr, Select) and not expr.test_only:
+        return _path_step(expr.operand, expr.field)
+    if isinstance(expr, Call) and expr.function == "_[_]":
+        key = expr.args[1]
+        if isinstance(key, Literal) and isinstance(key.value, str):
+            return _path_step(expr.args[0], key.value)
+    return ()
+
+
+def _path_step(operand: Expr, step: str) -> tuple[str, ...]:
+    if isinstance(operand, Ident) and operand.name == "device":
+        return (step,)
+    path = device_path(operand)
+    return (*path, step) if path else ()
+
+
+def _value_step(part: str, domain: str, name: str) -> Step:
+    raw = raw_reader(part, domain, name)
+    typed = typed_attribute if part == "attributes" else typed_capacity
+
+    def read(frame: Frame) -> Any:
+        found = raw(frame[0])
+        if found is None:
+            raise CelError(f"no such key: {name}")
+        return typed(found)
+
+    return read
 
 
 def _is_text(step: Step) -> bool:

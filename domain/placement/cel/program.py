@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,7 +11,7 @@ from domain.placement.cel import types
 from domain.placement.cel.checker import Checked, check
 from domain.placement.cel.cost import estimate
 from domain.placement.cel.declarations import attribute_type
-from domain.placement.cel.device import DeviceView, Path
+from domain.placement.cel.device import DeviceView, Path, reader
 from domain.placement.cel.environment import COST_LIMIT, SCHEDULER, Environment
 from domain.placement.cel.errors import CompileFailure, SelectorError, Unsupported, runtime_message
 from domain.placement.cel.evaluator import Planned, plan
@@ -28,6 +28,17 @@ DERIVED_KINDS = {bool: "bool", int: "int", str: "string", Semver: "version"}
 DERIVED_TYPES = (types.BOOL, types.INT, types.STRING, types.ANY, types.DYN, types.SEMVER)
 
 
+def _projector(reads: frozenset[Path] | None) -> Callable[[DeviceView], Hashable]:
+    """What of a device is read; the device itself where that is not known."""
+    if reads is None:
+        return lambda view: view
+    readers = [reader(path) for path in sorted(reads)]
+    if len(readers) == 1:
+        only = readers[0]
+        return lambda view: (view.fault, only(view))
+    return lambda view: (view.fault, *[read(view) for read in readers])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """A compiled selector.
@@ -42,6 +53,7 @@ class Program:
     planned: Planned
     reads: frozenset[Path] | None
     cost: int | None
+    projector: Callable[[DeviceView], Hashable]
 
     @property
     def over_limit(self) -> bool:
@@ -50,9 +62,7 @@ class Program:
 
     def project(self, view: DeviceView) -> Hashable:
         """Devices with equal projections get the same verdict, error included."""
-        if self.reads is None:
-            return view.fingerprint
-        return (view.fault, *map(view.read, self.reads))
+        return self.projector(view)
 
     def evaluate(self, view: DeviceView) -> bool:
         """Raises SelectorError where the scheduler's evaluation fails."""
@@ -67,11 +77,10 @@ class DerivedProgram:
     planned: Planned
     reads: frozenset[Path] | None
     cost: int | None
+    projector: Callable[[DeviceView], Hashable]
 
     def project(self, view: DeviceView) -> Hashable:
-        if self.reads is None:
-            return view.fingerprint
-        return (view.fault, *map(view.read, self.reads))
+        return self.projector(view)
 
     def evaluate(self, view: DeviceView) -> tuple[str, Any]:
         """(kind, value) as the API writes an attribute. Raises SelectorError."""
@@ -106,7 +115,7 @@ def _value(planned: Planned, view: DeviceView) -> Any:
     if view.fault is not None:
         raise SelectorError(view.fault)
     try:
-        return planned.run(view.fields)
+        return planned.run(view)
     except (CelError, Aborted) as error:
         raise SelectorError(runtime_message(str(error))) from None
     except RecursionError:
@@ -129,7 +138,10 @@ def compile_selector(
     planned = _planned(checked)
     if not isinstance(planned, Planned):
         return planned
-    return Program(expression, checked, planned, reads_of(checked.root), estimate(checked))
+    reads = reads_of(checked.root)
+    return Program(
+        expression, checked, planned, reads, estimate(checked), projector=_projector(reads)
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -149,7 +161,10 @@ def compile_derived(
     planned = _planned(checked)
     if not isinstance(planned, Planned):
         return planned
-    return DerivedProgram(expression, planned, reads_of(checked.root), estimate(checked))
+    reads = reads_of(checked.root)
+    return DerivedProgram(
+        expression, planned, reads, estimate(checked), projector=_projector(reads)
+    )
 
 
 def _checked(expression: str, environment: Environment) -> Checked | CompileFailure | Unsupported:

@@ -177,7 +177,22 @@ def parse(expression: str) -> tuple[Expr, Source] | CompileFailure | Unsupported
             source = Source(expression, dict(_positions(value)))
     if root is None:
         return Unsupported("the expression could not be read")
+    _restore_second_variables(root, source)
     return root, source
+
+
+def _restore_second_variables(root: Expr, source: Source) -> None:
+    """optMap writes its target twice, and cel-cpp's copy of a loop loses the second variable."""
+    loops = [expr for expr in walk(root) if isinstance(expr, Comprehension)]
+    second = {
+        (source.offsets.get(loop.id), loop.iter_var): loop.iter_var2
+        for loop in loops
+        if loop.iter_var2
+    }
+    for loop in loops:
+        loop.iter_var2 = loop.iter_var2 or second.get(
+            (source.offsets.get(loop.id), loop.iter_var), ""
+        )
 
 
 def _refusal(expression: str, message: str) -> CompileFailure | Unsupported:
