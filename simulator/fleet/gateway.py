@@ -136,7 +136,7 @@ class Gateway:
 
     def __init__(self) -> None:
         self._pods = Pods(())
-        self._runner = web.ServerRunner(web.Server(self._handle))
+        self._runner = web.ServerRunner(web.Server(self._handle, access_log=None))
         self.url = ""
 
     def serve(self, pods: Pods) -> None:
@@ -243,7 +243,7 @@ class _Connect(asyncio.Protocol):
             transport.close()
             return
         transport.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        server = web.Server(handler)()
+        server = web.Server(handler, access_log=None)()
         if tls:
             loop = asyncio.get_running_loop()
             try:

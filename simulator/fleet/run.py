@@ -19,7 +19,7 @@ from simulator.fleet.gateway import KUBELET_PORT, Egress, Gateway, Pods
 from simulator.fleet.install import install
 from simulator.fleet.kubelet import Kubelet
 from simulator.fleet.machine import Machine
-from simulator.fleet.scenario import Scenario
+from simulator.fleet.scenario import Fault, Scenario
 
 type Json = dict[str, Any]
 
@@ -51,6 +51,8 @@ class Fleet:
         self._pods = self.cluster.store(PODS)
         self._egress_path = egress
         self.ready = asyncio.Event()
+        self.loop = asyncio.get_running_loop()
+        self._faults = Faults(api, scenario.faults, self.kubelets, self.resync)
 
     async def run(self) -> None:
         """Raises nothing but cancellation; an API server that is away is waited for."""
@@ -66,7 +68,6 @@ class Fleet:
         callers = Callers(
             self.scenario.seed, self.scenario.traffic, self.cluster.store(SERVICES), pods
         )
-        faults = Faults(self.api, self.scenario.faults, self.kubelets, self.resync)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._install())
@@ -78,7 +79,7 @@ class Fleet:
                 for kubelet in self.kubelets.values():
                     group.create_task(kubelet.run())
                 group.create_task(callers.run())
-                group.create_task(faults.run())
+                group.create_task(self._faults.run())
                 self.ready.set()
         finally:
             await gateway.stop()
@@ -135,6 +136,10 @@ class Fleet:
                 kubelet.gone(before)
             kubelet.saw(after)
 
+    async def apply_fault(self, fault: Fault, *, begins: bool) -> None:
+        """Now, beside those of the scenario; for tests and for whoever drives a fleet."""
+        await self._faults.apply(fault, begins=begins)
+
     def resync(self, node: str) -> None:
         """A node is back: it looks at all its pods again."""
         kubelet = self.kubelets[node]
@@ -163,7 +168,6 @@ def running(
     egress: Path | None = None,
 ) -> Iterator[Fleet]:
     """A fleet in a thread of this process; yields once every node has been looked at."""
-    loop = asyncio.new_event_loop()
     begun = threading.Event()
     made: list[Fleet] = []
     task: list[asyncio.Task[None]] = []
@@ -180,12 +184,11 @@ def running(
             with contextlib.suppress(asyncio.CancelledError):
                 await task[0]
 
-    thread = threading.Thread(target=loop.run_until_complete, args=(work(),), daemon=True)
+    thread = threading.Thread(target=lambda: asyncio.run(work()), daemon=True)
     thread.start()
     begun.wait()
     try:
         yield made[0]
     finally:
-        loop.call_soon_threadsafe(task[0].cancel)
+        made[0].loop.call_soon_threadsafe(task[0].cancel)
         thread.join()
-        loop.close()
