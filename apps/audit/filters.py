@@ -1,3 +1,4 @@
+from datetime import UTC, date, datetime, time
 from typing import Any
 
 import django_filters as filters
@@ -13,22 +14,24 @@ def _day() -> forms.DateInput:
 
 
 class EntryFilters(filters.FilterSet):
-    actor = filters.CharFilter(field_name="actor_name", lookup_expr="iexact", label="Who")
+    actor = filters.CharFilter(field_name="actor_name", label="Who")
     verb = filters.CharFilter(field_name="verb", label="Action")
     kind = filters.CharFilter(method="of_kind", label="Kind of object")
     subject = filters.NumberFilter(field_name="subject_id", label="Object's number")
     tenant = filters.CharFilter(method="of_tenant", label="Tenant")
     request_id = filters.CharFilter(label="Request")
-    since = filters.DateFilter(
-        field_name="at", lookup_expr="date__gte", label="From day (UTC)", widget=_day()
-    )
-    until = filters.DateFilter(
-        field_name="at", lookup_expr="date__lte", label="To day (UTC)", widget=_day()
-    )
+    since = filters.DateFilter(method="from_day", label="From day (UTC)", widget=_day())
+    until = filters.DateFilter(method="to_day", label="To day (UTC)", widget=_day())
 
     class Meta:
         model = Entry
         fields: list[str] = []
+
+    def from_day(self, rows: QuerySet[Entry], name: str, value: date) -> QuerySet[Entry]:
+        return rows.filter(at__gte=datetime.combine(value, time.min, UTC))
+
+    def to_day(self, rows: QuerySet[Entry], name: str, value: date) -> QuerySet[Entry]:
+        return rows.filter(at__lte=datetime.combine(value, time.max, UTC))
 
     def of_kind(self, rows: QuerySet[Entry], name: str, value: str) -> QuerySet[Entry]:
         """ "deployment" or, exactly, "deployments.deployment"."""

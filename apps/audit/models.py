@@ -1,4 +1,6 @@
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
+from django.db.models.functions import Upper
 
 
 class Entry(models.Model):
@@ -29,6 +31,12 @@ class Entry(models.Model):
             models.Index(fields=["tenant_id", "-id"], name="audit_tenant"),
             models.Index(fields=["actor_id", "-id"], name="audit_actor"),
             models.Index(fields=["request_id"], name="audit_request"),
+            models.Index(fields=["actor_name", "-id"], name="audit_actor_name"),
+            models.Index(fields=["verb", "-id"], name="audit_verb"),
+            # What the list page searches, as `icontains` asks for it.
+            GinIndex(OpClass(Upper("subject_name"), "gin_trgm_ops"), name="audit_find_subject"),
+            GinIndex(OpClass(Upper("actor_name"), "gin_trgm_ops"), name="audit_find_actor"),
+            GinIndex(OpClass(Upper("message"), "gin_trgm_ops"), name="audit_find_message"),
         ]
 
     def __str__(self) -> str:

@@ -23,8 +23,8 @@ ENTRIES = Table(
     name="audit",
     noun=("entry", "entries"),
     default_sort="-at",
-    search=("subject_name", "actor_name", "verb", "message"),
-    search_hint="Find by object, person, action or message",
+    search=("subject_name", "actor_name", "message"),
+    search_hint="Find by object, person or message",
     filters=EntryFilters,
     columns=(
         Column(key="at", title="When", sort="id", kind="ago", fixed=True, link=entry_url),

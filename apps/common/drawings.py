@@ -114,10 +114,7 @@ def spark(values: Sequence[float | None], *, label: str) -> SafeString:
     )
     return format_html(
         '<svg class="spark" viewBox="0 0 100 24" preserveAspectRatio="none" role="img"'
-        ' aria-label="{}: from {:g} to {:g}, now {:g}">{}</svg>',
-        label,
-        low,
-        high,
-        known[-1],
+        ' aria-label="{}">{}</svg>',
+        f"{label}: from {low:g} to {high:g}, now {known[-1]:g}",
         lines,
     )

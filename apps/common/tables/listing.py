@@ -140,6 +140,8 @@ class Listing:
             chosen = self._chosen_statuses
             counts = self._by_status
             return sum(n for value, n in counts.items() if not chosen or value in chosen)
+        if not (self.page.previous or self.page.next):
+            return len(self.page.rows)
         return self.found.order_by()[: COUNT_LIMIT + 1].count()
 
     @property
