@@ -6,7 +6,7 @@ Only what the desired object states is compared: the rest of a live object belon
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 
@@ -20,14 +20,6 @@ class Change:
     path: str
     before: Any
     after: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of a text diff: "+", "-" or " "; a gap is a line "…" with the sign " "."""
-
-    sign: Literal["+", "-", " "]
-    text: str
 
 
 def changes(live: Any, desired: Any, path: str = "") -> list[Change]:
@@ -92,18 +84,9 @@ def to_yaml(value: Any) -> str:
     return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=2**31, indent=2))
 
 
-def rows(before: Any, after: Any, *, context: int = 3) -> list[Row]:
-    """A diff of two values as YAML lines; None stands for "there was nothing"."""
+def text(before: Any, after: Any, *, context: int = 3) -> str:
+    """A unified diff of two values as YAML; None stands for "there was nothing"."""
     left = [] if before is None else to_yaml(before).splitlines()
     right = [] if after is None else to_yaml(after).splitlines()
-    found: list[Row] = []
-    for line in difflib.unified_diff(left, right, lineterm="", n=context):
-        if line.startswith(("---", "+++")) and not found:
-            continue
-        if line.startswith("@@"):
-            if found:
-                found.append(Row(" ", "…"))
-            continue
-        sign: Literal["+", "-", " "] = "+" if line[0] == "+" else "-" if line[0] == "-" else " "
-        found.append(Row(sign, line[1:]))
-    return found
+    found = list(difflib.unified_diff(left, right, lineterm="", n=context))
+    return "\n".join(found[2:])  # without the two lines that name files

@@ -91,6 +91,12 @@ def more(*, before: Amounts, after: Amounts) -> dict[str, int]:
     }
 
 
+def difference(*, before: Amounts, after: Amounts) -> dict[str, int]:
+    """What a change adds (or, below zero, gives back) per class."""
+    names = sorted({*before, *after})
+    return {name: after.get(name, 0) - before.get(name, 0) for name in names}
+
+
 def lines(*, limits: Amounts, used: Amounts, asked: Amounts) -> list[Line]:
     """The quota before and after, for every class that is limited, used or asked for."""
     names = sorted({*limits, *used, *asked})

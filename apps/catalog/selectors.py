@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 from django.db.models.functions import Now
 
 from apps.catalog.models import (
     Approval,
     ClaimPattern,
+    ClassInCluster,
     ClassVersion,
     DeviceClass,
     PatternVersion,
@@ -136,3 +137,37 @@ def previous_approved(
         .first()
     )
     return found
+
+
+def class_revision() -> str:
+    """A text that changes when anything that the list of classes shows does."""
+    found = [
+        rows.aggregate(newest=Max("updated_at"), count=Count("pk"))
+        for rows in (DeviceClass.objects, ClassVersion.objects)
+    ]
+    seen = ClassInCluster.objects.aggregate(checked=Max("checked_at"), count=Count("pk"))
+    return f"{found} {seen}"
+
+
+def pattern_revision() -> str:
+    found = [
+        rows.aggregate(newest=Max("updated_at"), count=Count("pk"))
+        for rows in (ClaimPattern.objects, PatternVersion.objects)
+    ]
+    return str(found)
+
+
+def clusters() -> list[Cluster]:
+    return list(Cluster.objects.filter(retired_at=None))
+
+
+def pending_approval(version: ClassVersion | PatternVersion) -> Approval | None:
+    return version.approvals.filter(state=Approval.State.PENDING).first()
+
+
+def approval_revision() -> str:
+    return str(Approval.objects.aggregate(newest=Max("updated_at"), count=Count("pk")))
+
+
+def tenants_named(slugs: list[str]) -> list[Tenant]:
+    return list(Tenant.objects.filter(slug__in=slugs))

@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, Max, QuerySet, Sum
 from django.http import Http404
 
-from apps.deployments.models import Deployment, ModelPool
+from apps.deployments.models import Deployment, ModelPool, Runtime
 from apps.tenancy.models import Tenant
+from domain import canonical
+from domain.manifests import OwnImage
+from domain.manifests.runtimes import VLLM_PORT
 from domain.serving import ORDER
 
 
@@ -100,3 +103,105 @@ def summary_of(deployment: Deployment) -> Summary:
     if wanted == 0:
         return Summary("Stopped", "Scaled to zero.", ready, wanted)
     return Summary("Ready", "", ready, wanted)
+
+
+def list_revision(tenant: Tenant) -> str:
+    """A text that changes when anything in the tenant's list of deployments does."""
+    return revision_of_many(Deployment.objects.filter(tenant=tenant))
+
+
+def revision_of_many(rows: QuerySet[Deployment]) -> str:
+    found = rows.order_by().aggregate(
+        newest=Max("updated_at"),
+        generations=Sum("observed_generation"),
+        pools=Max("pools__updated_at"),
+        count=Count("pk", distinct=True),
+    )
+    return str(found)
+
+
+def revision_of(deployment: Deployment) -> str:
+    """What the live part of a deployment's page depends on."""
+    pools = [str(pool.updated_at) for pool in deployment.pools.all()]
+    rest = (
+        deployment.generation,
+        deployment.observed_generation,
+        deployment.conditions,
+        deployment.events,
+        deployment.drift,
+        deployment.proposal,
+        deployment.retired_at,
+        pools,
+    )
+    return canonical.digest([str(one) for one in rest])
+
+
+def pod_names(deployment: Deployment) -> set[str]:
+    return {pod["name"] for pool in deployment.pools.all() for pod in pool.pods}
+
+
+def ready_pod(pools: list[ModelPool]) -> str | None:
+    return next(
+        (pod["name"] for pool in pools for pod in pool.pods if pod["state"] == "Ready"), None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a deployment answers: inside the cluster by its Service."""
+
+    service: str
+    namespace: str
+    port: int
+    path: str  # answers once the model is loaded
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.service}.{self.namespace}.svc:{self.port}"
+
+    @property
+    def curl(self) -> str:
+        """Works in any pod of the cluster."""
+        return f"curl {self.url}{self.path}"
+
+    @property
+    def forward(self) -> str:
+        """Brings the Service to one's own machine, by kubectl."""
+        target = f"service/{self.service} {self.port}:{self.port}"
+        return f"kubectl --namespace {self.namespace} port-forward {target}"
+
+    @property
+    def local_curl(self) -> str:
+        return f"curl http://127.0.0.1:{self.port}{self.path}"
+
+
+def endpoint_of(deployment: Deployment) -> Endpoint:
+    own = deployment.own or {}
+    is_vllm = deployment.runtime == Runtime.VLLM
+    return Endpoint(
+        service=deployment.name,
+        namespace=deployment.namespace,
+        port=VLLM_PORT if is_vllm else int(own.get("port", OwnImage().port)),
+        path="/v1/models" if is_vllm else str(own.get("ready_path", OwnImage().ready_path)),
+    )
+
+
+def live_of(tenants: QuerySet[Tenant], *, cluster: str = "") -> QuerySet[Deployment]:
+    found = live().filter(tenant__in=tenants)
+    return found.filter(cluster__slug=cluster) if cluster else found
+
+
+MOST_COUNTED = 2000
+
+
+def counted(rows: QuerySet[Deployment]) -> dict[str, Any]:
+    """Numbers by state, and up to five that do not serve."""
+    found = list(rows.select_related("tenant").prefetch_related("pools")[:MOST_COUNTED])
+    words: dict[str, int] = {}
+    waiting: list[tuple[Deployment, Summary]] = []
+    for deployment in found:
+        summary = summary_of(deployment)
+        words[summary.word] = words.get(summary.word, 0) + 1
+        if summary.word not in ("Ready", "Stopped") and len(waiting) < 5:
+            waiting.append((deployment, summary))
+    return {"words": sorted(words.items()), "waiting": waiting, "total": len(found)}

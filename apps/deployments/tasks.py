@@ -15,6 +15,7 @@ from kube.errors import ClusterError, Transient
 log = structlog.get_logger(__name__)
 
 LOG_LINES = 500
+LONGEST_ANSWER = 4000
 
 
 @shared_task(
@@ -75,3 +76,18 @@ def pod_logs(ask: Ask) -> dict[str, Any]:
     except ClusterError as error:
         raise asks.Unanswerable(error.message) from None
     return {"text": text, "pod": question["pod"]}
+
+
+@asks.answers("deployments.try")
+def try_server(ask: Ask) -> dict[str, Any]:
+    """What a server answers on the path that tells whether its model is loaded."""
+    cluster = Cluster.objects.get(pk=ask.cluster_id or 0)
+    question = ask.question
+    try:
+        with connections.opened(cluster) as connection:
+            body = connection.proxy_get(
+                question["namespace"], question["pod"], question["port"], question["path"]
+            )
+    except ClusterError as error:
+        raise asks.Unanswerable(error.message) from None
+    return {"text": body[:LONGEST_ANSWER].decode(errors="replace"), "pod": question["pod"]}

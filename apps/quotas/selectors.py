@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Count, Max, QuerySet, Sum
 
 from apps.catalog import selectors as catalog
 from apps.inventory.models import Cluster
@@ -15,6 +15,10 @@ from domain.policies import TenantSpace
 
 def namespace_of(tenant: Tenant, cluster: Cluster) -> TenantNamespace | None:
     return TenantNamespace.objects.filter(tenant=tenant, cluster=cluster).first()
+
+
+def clusters() -> list[Cluster]:
+    return list(Cluster.objects.filter(retired_at=None))
 
 
 def namespaces_of(tenant: Tenant) -> QuerySet[TenantNamespace]:
@@ -110,3 +114,51 @@ def matrix(cluster: Cluster, tenants: list[Tenant]) -> tuple[list[str], list[Mat
         for tenant in tenants
     ]
     return names, rows
+
+
+def revision(tenant: Tenant) -> str:
+    """A text that changes when the tenant's namespaces, limits or use do."""
+    found = [
+        rows.filter(tenant=tenant).aggregate(newest=Max("updated_at"), count=Count("pk"))
+        for rows in (TenantNamespace.objects, Quota.objects, Charge.objects)
+    ]
+    settled = namespaces_of(tenant).aggregate(checked=Max("checked_at"))["checked"]
+    return f"{found} {settled}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fullness:
+    tenant: str
+    cluster: str
+    device_class: str
+    limit: int
+    used: int
+
+
+def fullest(tenants: QuerySet[Tenant], *, cluster: str = "", most: int = 6) -> list[Fullness]:
+    """The quotas with the greatest share in use, among those that are used at all."""
+    limits = Quota.objects.filter(tenant__in=tenants, limit__gt=0, cluster__retired_at=None)
+    charges = Charge.objects.filter(tenant__in=tenants)
+    if cluster:
+        limits, charges = (
+            limits.filter(cluster__slug=cluster),
+            charges.filter(cluster__slug=cluster),
+        )
+    used = {
+        (row["tenant_id"], row["cluster_id"], row["class_name"]): row["total"]
+        for row in charges.order_by()
+        .values("tenant_id", "cluster_id", "class_name")
+        .annotate(total=Sum("amount"))
+    }
+    found = [
+        Fullness(
+            one.tenant.slug,
+            one.cluster.slug,
+            one.device_class.name,
+            one.limit,
+            used.get((one.tenant_id, one.cluster_id, one.device_class.name), 0),
+        )
+        for one in limits.select_related("tenant", "cluster", "device_class")
+    ]
+    found.sort(key=lambda one: (-one.used / one.limit, one.tenant, one.device_class))
+    return [one for one in found if one.used][:most]

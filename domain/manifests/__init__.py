@@ -21,6 +21,7 @@ __all__ = [
     "preset",
     "render",
     "selector_of",
+    "workload",
 ]
 
 

@@ -1,0 +1,23 @@
+from django.urls import path
+
+from apps.deployments import views, wizard_views
+
+app_name = "deployments"
+_ALL = "t/<slug:tenant>/deployments/"
+_ONE = f"{_ALL}<slug:name>/"
+urlpatterns = [
+    path("deployments/summary/", views.summary, name="summary"),
+    path(_ALL, views.deployment_list, name="list"),
+    path(f"{_ALL}+new/", wizard_views.deployment_new, name="new"),
+    path(f"{_ALL}+yaml/", wizard_views.deployment_yaml, name="yaml"),
+    path(f"{_ALL}+submit/", wizard_views.deployment_submit, name="submit"),
+    path(_ONE, views.deployment_page, name="detail"),
+    path(f"{_ONE}edit/", wizard_views.deployment_edit, name="edit"),
+    path(f"{_ONE}objects/", views.deployment_objects, name="objects"),
+    path(f"{_ONE}try/", views.deployment_try, name="try"),
+    path(f"{_ONE}pods/<str:pod>/log/", views.deployment_logs, name="logs"),
+    path(f"{_ONE}pools/<slug:pool>/scale/", views.pool_scale, name="scale"),
+    path(f"{_ONE}restart/", views.deployment_step, {"step": "restart"}, name="restart"),
+    path(f"{_ONE}put-back/", views.deployment_step, {"step": "put-back"}, name="put-back"),
+    path(f"{_ONE}retire/", views.deployment_step, {"step": "retire"}, name="retire"),
+]
