@@ -18,6 +18,10 @@ urlpatterns = [
     path("scope/<slug:kind>/", scope_menu, name="scope"),
     path("audit/", include("apps.audit.urls")),
     path("api/", include("apps.api.urls")),
+    path("catalog/", include("apps.catalog.urls")),
+    path("tenants/", include("apps.tenancy.urls")),
+    path("", include("apps.quotas.urls")),
+    path("", include("apps.deployments.urls")),
     path("", include("apps.common.urls")),
     path("", views.home, name="home"),
 ]
