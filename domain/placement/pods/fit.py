@@ -28,7 +28,8 @@ class PodFit:
     """Whether a pod could run on a node now, with the scheduler's own reasons if not.
 
     allocations: AllocationResult by claim name, for claims that are not allocated yet.
-    considered_not: what kube-scheduler would look at and this answer does not.
+    considered_not: what kube-scheduler would look at and this answer does not. everywhere: the
+    reason has nothing to do with this node.
     """
 
     node: str
@@ -36,6 +37,7 @@ class PodFit:
     reasons: tuple[str, ...] = ()
     allocations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     considered_not: tuple[str, ...] = ()
+    everywhere: bool = False
 
     @property
     def fits(self) -> bool:
@@ -100,7 +102,8 @@ class PodAttempt:
 
     def on(self, node: Node) -> PodFit:
         if self.refusal:
-            return self._answer(node, "no", self.refusal)
+            reasons = (self.refusal,)
+            return PodFit(node.name, "no", reasons, {}, self.considered_not, everywhere=True)
         if self.names is not None and node.name not in self.names:
             return self._answer(node, "no", AFFINITY_NAMES)
         others = [one for one in self.fleet.pods.on_node(node.name) if not self._is_same(one)]
@@ -177,6 +180,8 @@ def message(fits: Sequence[PodFit]) -> str:
     fatal = next((one.reasons[0] for one in fits if one.outcome == "fatal"), "")
     if fatal:
         return fatal
+    if fits and all(one.everywhere for one in fits):
+        return f"0/{len(fits)} nodes are available: {fits[0].reasons[0]}."
     counts: dict[str, int] = {}
     for one in fits:
         for reason in one.reasons:

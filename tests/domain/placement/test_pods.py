@@ -135,7 +135,7 @@ def test_affinity_to_a_node_by_name_leaves_the_others_out_beforehand() -> None:
     ]
     both = {"matchFields": [*named("a")["matchFields"], *named("b")["matchFields"]]}
     torn = place_pod(fleet, pod(affinity=affinity(both)))
-    assert torn.message == "0/2 nodes are available: 2 pod affinity terms conflict."
+    assert torn.message == "0/2 nodes are available: pod affinity terms conflict."
 
 
 def with_claim(*more: Raw, asked: Raw | None = None) -> Fleet:
@@ -168,7 +168,7 @@ def test_a_claim_whose_consumers_are_full_is_in_use() -> None:
     users = [{"resource": "pods", "name": f"p{i}", "uid": f"u{i}"} for i in range(256)]
     fleet = with_claim(asked=allocated("c", result("gpu-0"), reservedFor=users))
     placed = place_pod(fleet, WANTS)
-    assert placed.message == "0/2 nodes are available: 2 resourceclaim in use."
+    assert placed.message == "0/2 nodes are available: resourceclaim in use."
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_what_stands_in_the_way_everywhere_is_told_for_all_nodes(
     objects: list[Raw], said: str
 ) -> None:
     placed = place_pod(with_claim(asked=objects[0]), WANTS)
-    assert placed.message == f"0/2 nodes are available: 2 {said}."
+    assert placed.message == f"0/2 nodes are available: {said}."
 
 
 def test_a_template_stands_for_the_claim_that_it_will_make() -> None:
