@@ -18,15 +18,17 @@ PUT, REMOVED, REVISION = b"put", b"del", b"rev"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One change. `body` is the object as stored, or `namespace/name` of one that went."""
+    """One change. `key` is `namespace/name`; `body` the object as stored, empty if it went."""
 
     what: bytes
     resource: str
     revision: int
+    key: str
     body: bytes
 
     def encoded(self) -> bytes:
-        return b"%b %b %d %b\n" % (self.what, self.resource.encode(), self.revision, self.body)
+        words = self.what, self.resource.encode(), self.revision, self.key.encode(), self.body
+        return b"%b %b %d %b %b\n" % words
 
 
 def _read(path: Path) -> Iterator[Line]:
@@ -34,8 +36,8 @@ def _read(path: Path) -> Iterator[Line]:
         for raw in lines:
             if not raw.endswith(b"\n"):
                 return
-            what, resource, revision, body = raw[:-1].split(b" ", 3)
-            yield Line(what, resource.decode(), int(revision), body)
+            what, resource, revision, key, body = raw[:-1].split(b" ", 4)
+            yield Line(what, resource.decode(), int(revision), key.decode(), body)
 
 
 def _numbered(directory: Path, stem: str) -> dict[int, Path]:

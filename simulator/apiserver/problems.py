@@ -42,6 +42,7 @@ class Refused(Exception):  # a refusal is an answer
         reason: str | None = None,
         details: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -49,12 +50,13 @@ class Refused(Exception):  # a refusal is an answer
         self.reason = REASONS.get(code, "Unknown") if reason is None else reason
         self.details = details
         self.headers = dict(headers or {})
+        self.metadata = dict(metadata or {})
 
     def status(self) -> dict[str, Any]:
         body: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
         }
@@ -183,16 +185,15 @@ def too_old(asked: int, oldest: int) -> Refused:
 
 def expired_page(token: str) -> Refused:
     """A list whose first page is forgotten; the token goes on without its consistency."""
-    failure = Refused(
+    return Refused(
         410,
         "The provided continue parameter is too old to display a consistent list result. You can "
         "start a new list without the continue parameter, or use the continue token in this "
         "response to retrieve the remainder of the results. Continuing with the provided token "
         "results in an inconsistent list - objects that were created, modified, or deleted "
         "between the time the first chunk was returned and now may show up in the list.",
+        metadata={"continue": token},
     )
-    failure.details = {"continue": token}
-    return failure
 
 
 def too_many_requests(seconds: int) -> Refused:

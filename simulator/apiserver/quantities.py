@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 _SHAPE = re.compile(r"([+-]?\d*\.?\d*)(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?)")
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -9,6 +10,7 @@ _DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 _UNIT = _DECIMAL.index("")
 
 
+@lru_cache(4096)
 def canonical(value: str | float) -> str:
     """The form in which the real server stores a quantity; what is none comes back as it was."""
     text = str(value)

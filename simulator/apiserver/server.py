@@ -67,6 +67,7 @@ class Server:
             minor=self.options.minor,
         )
         self._runner: web.AppRunner | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.url = ""
 
     @property
@@ -86,11 +87,20 @@ class Server:
         self._subresources.pods = backend
 
     def forget_history(self) -> None:
-        """Let every older resourceVersion and continue token be answered with 410."""
-        self.store.forget_history()
-        self.lister.forget()
+        """Let every older resourceVersion and continue token be answered with 410.
+
+        For other threads than the server's own; returns when it is done.
+        """
+        assert self._loop is not None
+
+        async def forget() -> None:
+            self.store.forget_history()
+            self.lister.forget()
+
+        asyncio.run_coroutine_threadsafe(forget(), self._loop).result()
 
     async def __aenter__(self) -> "Server":
+        self._loop = asyncio.get_running_loop()
         self._bootstrap()
         app = web.Application(client_max_size=LARGEST_BODY)
         app.router.add_route("*", "/{path:.*}", self._requests.respond)

@@ -132,12 +132,11 @@ class Store:
         if line.what == REVISION:
             return
         objects = self._unread.setdefault(line.resource, {})
+        namespace, _, name = line.key.partition("/")
         if line.what == REMOVED:
-            namespace, _, name = line.body.decode().partition("/")
             objects.pop((namespace, name), None)
-            return
-        meta = orjson.loads(line.body)["metadata"]
-        objects[(meta.get("namespace", ""), meta["name"])] = line
+        else:
+            objects[(namespace, name)] = line
 
     def shelf(self, kind: Kind) -> Shelf:
         found = self._shelves.get(kind.resource)
@@ -156,7 +155,7 @@ class Store:
         shelf = self.shelf(kind)
         self.revision += 1
         entry = self._stored(kind, item)
-        self._journal.append(Line(PUT, kind.resource, entry.revision, entry.data))
+        self._journal.append(_line(kind.resource, entry))
         before = shelf.set(entry)
         shelf.publish(Change(entry.revision, before, entry))
         self._compact()
@@ -167,8 +166,8 @@ class Store:
         shelf = self.shelf(kind)
         self.revision += 1
         last = self._stored(kind, item)
-        place = f"{last.namespace}/{last.name}".encode()
-        self._journal.append(Line(REMOVED, kind.resource, last.revision, place))
+        place = f"{last.namespace}/{last.name}"
+        self._journal.append(Line(REMOVED, kind.resource, last.revision, place, b""))
         before = shelf.entries.get(last.key)
         shelf.drop(last.key)
         shelf.publish(Change(last.revision, before, last, gone=True))
@@ -192,10 +191,10 @@ class Store:
     def _everything(self) -> Iterator[Line]:
         for resource, shelf in self._shelves.items():
             for entry in shelf.entries.values():
-                yield Line(PUT, resource, entry.revision, entry.data)
+                yield _line(resource, entry)
         for lines in self._unread.values():
             yield from lines.values()
-        yield Line(REVISION, "-", self.revision, b"-")
+        yield Line(REVISION, "-", self.revision, "-", b"")
 
     def forget_history(self) -> None:
         for shelf in self._shelves.values():
@@ -207,6 +206,10 @@ class Store:
 
     def close(self) -> None:
         self._journal.close()
+
+
+def _line(resource: str, entry: Entry) -> Line:
+    return Line(PUT, resource, entry.revision, f"{entry.namespace}/{entry.name}", entry.data)
 
 
 def _entry(kind: Kind, item: Mapping[str, Any], data: bytes, revision: int) -> Entry:
