@@ -18,6 +18,7 @@ from domain.placement.cel.environment import (
     Environment,
 )
 from domain.placement.cel.errors import CompileFailure, Position, SelectorError, Unsupported
+from domain.placement.cel.lint import Finding, Published, lint
 from domain.placement.cel.program import DerivedProgram, Program, compile_derived, compile_selector
 from domain.placement.cel.quantity import InvalidQuantity, Quantity, parse_quantity
 from domain.placement.cel.semver import InvalidSemver, Semver, parse_semver
@@ -31,17 +32,20 @@ __all__ = [
     "DerivedProgram",
     "DeviceView",
     "Environment",
+    "Finding",
     "InvalidQuantity",
     "InvalidSemver",
     "Path",
     "Position",
     "Program",
+    "Published",
     "Quantity",
     "SelectorError",
     "Semver",
     "Unsupported",
     "compile_derived",
     "compile_selector",
+    "lint",
     "parse_quantity",
     "parse_semver",
 ]

@@ -118,8 +118,6 @@ def _value(planned: Planned, view: DeviceView) -> Any:
         return planned.run(view)
     except (CelError, Aborted) as error:
         raise SelectorError(runtime_message(str(error))) from None
-    except RecursionError:
-        raise SelectorError("the expression is nested too deeply to be evaluated") from None
 
 
 @lru_cache(maxsize=8192)

@@ -44,6 +44,8 @@ WORDING = (
     ),
     (re.compile(r"'\\u003F'"), "'?'"),
 )
+TOO_DEEP_HERE = Unsupported("the expression is nested too deeply to be judged here")
+MOST_LEVELS = 120  # well inside Python's own stack, also when evaluated far from the bottom
 NO_PLACE = 2**32 - 1  # the line of what the parser says of itself
 
 
@@ -167,18 +169,23 @@ def parse(expression: str) -> tuple[Expr, Source] | CompileFailure | Unsupported
         message = _parser().compile(expression, disable_check=True).serialize()
     except (RuntimeError, ValueError) as error:
         return _refusal(expression, str(error))
-    parsed = next(value for number, value in fields(message) if number == 2)
-    source = Source(expression, {})
-    root: Expr | None = None
-    for number, value in fields(parsed):
-        if number == 2:
-            root = _expr(value)
-        elif number == 3:
-            source = Source(expression, dict(_positions(value)))
-    if root is None:
-        return Unsupported("the expression could not be read")
+    parsed = dict(fields(dict(fields(message))[2]))
+    try:
+        root = _expr(parsed[2])
+    except RecursionError:
+        return TOO_DEEP_HERE
+    if _depth(root) > MOST_LEVELS:
+        return TOO_DEEP_HERE
+    source = Source(expression, dict(_positions(parsed.get(3, b""))))
     _restore_second_variables(root, source)
     return root, source
+
+
+def _depth(root: Expr) -> int:
+    depth, level = 0, [root]
+    while level:
+        depth, level = depth + 1, [child for expr in level for child in children(expr)]
+    return depth
 
 
 def _restore_second_variables(root: Expr, source: Source) -> None:
@@ -197,7 +204,7 @@ def _restore_second_variables(root: Expr, source: Source) -> None:
 
 def _refusal(expression: str, message: str) -> CompileFailure | Unsupported:
     if TOO_DEEP.search(message):
-        return Unsupported("the expression is nested too deeply to be judged here")
+        return TOO_DEEP_HERE
     problems = [
         Problem(Position(int(line), int(column)), _reworded(text))
         for line, column, text in REPORTED.findall(message)
