@@ -44,7 +44,7 @@ class Selector:
                 self._verdicts.clear()
             verdict = self._verdicts[key] = self._evaluate(device)
         if isinstance(verdict, Exception):
-            raise verdict
+            raise verdict.with_traceback(None)
         return verdict
 
     def reading(self, device: DeviceView) -> str:
