@@ -149,8 +149,12 @@ class PatternForm(forms.Form):
         label="Capacity to choose at least of",
         help_text="Empty: tenants cannot ask for a size of memory.",
     )
-    memory_default = forms.CharField(required=False, max_length=24, initial="40Gi")
-    memory_most = forms.CharField(required=False, max_length=24, initial="80Gi")
+    memory_default = forms.CharField(
+        required=False, max_length=24, initial="40Gi", label="At least, unless chosen otherwise"
+    )
+    memory_most = forms.CharField(
+        required=False, max_length=24, initial="80Gi", label="The most that can be asked for"
+    )
     choice_key = forms.CharField(
         required=False,
         max_length=100,

@@ -17,6 +17,7 @@ urlpatterns = [
     path(f"{_ONE}try/", views.deployment_try, name="try"),
     path(f"{_ONE}pods/<str:pod>/log/", views.deployment_logs, name="logs"),
     path(f"{_ONE}pools/<slug:pool>/scale/", views.pool_scale, name="scale"),
+    path(f"{_ONE}pools/<slug:pool>/why/", views.pool_why, name="why"),
     path(f"{_ONE}restart/", views.deployment_step, {"step": "restart"}, name="restart"),
     path(f"{_ONE}put-back/", views.deployment_step, {"step": "put-back"}, name="put-back"),
     path(f"{_ONE}retire/", views.deployment_step, {"step": "retire"}, name="retire"),

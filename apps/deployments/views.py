@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.common import asks, refusals, tables
 from apps.common.etags import etag_of, not_modified, stamp
 from apps.common.htmx import render_page, wants_part
-from apps.deployments import selectors, services
+from apps.deployments import placement, selectors, services
 from apps.deployments.forms import ScaleForm
 from apps.deployments.models import Deployment
 from apps.deployments.rendering import asked_of, manifests_of
@@ -154,6 +154,19 @@ def deployment_try(request: HttpRequest, tenant: str, name: str) -> HttpResponse
         cluster_id=deployment.cluster_id,
         tenant_id=found.pk,
     )
+    return render(request, "parts/ask.html", {"ask": asks.wait(ask)})
+
+
+@require_GET
+@login_required
+def pool_why(request: HttpRequest, tenant: str, name: str, pool: str) -> HttpResponse:
+    """The part that asks, filter by filter, where the devices for a pool's claim are lost."""
+    found = tenant_for(request.user, tenant)
+    deployment = selectors.deployment_of(found, name)
+    row = get_object_or_404(deployment.pools, name=pool)
+    ask = placement.ask_why(request.user, deployment, row)
+    if ask is None:
+        return render(request, "deployments/why_plugin.html", {"pool": row})
     return render(request, "parts/ask.html", {"ask": asks.wait(ask)})
 
 
