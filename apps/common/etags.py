@@ -10,7 +10,9 @@ from django.utils.cache import patch_cache_control
 
 def etag_of(request: HttpRequest, *depends_on: object) -> str:
     """A quoted ETag for what this person sees at this address while `depends_on` stands."""
-    words = (settings.SECRET_KEY[:8], request.user.pk, request.get_full_path(), *depends_on)
+    # Empty parameters, which a search form sends along, make no difference.
+    query = [(name, values) for name, values in request.GET.lists() if any(values)]
+    words = (settings.SECRET_KEY[:8], request.user.pk, request.path, query, *depends_on)
     digest = blake2b("\0".join(map(str, words)).encode(), digest_size=16)
     return f'"{digest.hexdigest()}"'
 
