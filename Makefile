@@ -7,10 +7,11 @@ PYTHON := .venv/bin/python
 CLUSTER ?= simulator
 # Further arguments of pytest, for instance ARGS='-k leases'
 ARGS ?=
+PARALLEL := -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 # Only the figures whose name begins so
 ONLY ?=
 
-.PHONY: help setup demo demo-reset test test-quick check fix bench fuzz pictures settings
+.PHONY: help setup demo demo-reset test test-quick check fix bench fuzz pictures
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,10 +26,10 @@ demo-reset: setup ## Forget the demo's data
 	@$(PYTHON) -m embedded.demo --reset
 
 test: setup ## Run all tests, with a real control plane (needs Go) and a browser (needs Chromium)
-	@sh scripts/test.sh $(ARGS)
+	@sh scripts/test.sh $(PARALLEL) $(ARGS)
 
 test-quick: setup ## Run the tests that need nothing but the database, in under a minute
-	@$(PYTHON) -m pytest -q -m "not cluster and not browser and not oracle and not stack" $(ARGS)
+	@$(PYTHON) -m pytest -q $(PARALLEL) -m "not cluster and not browser and not oracle and not stack" $(ARGS)
 
 check: setup ## Check style, types, layers, templates, settings, API description and vendored files
 	@$(PYTHON) scripts/check.py

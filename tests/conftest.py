@@ -207,12 +207,16 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow kinds run last, after pytest-randomly has shuffled within them."""
+    """Slow kinds run last, after pytest-randomly has shuffled within them.
 
-    def rank(item: pytest.Item) -> int:
-        return max(
-            (LAST.index(mark.name) + 1 for mark in item.iter_markers() if mark.name in LAST),
-            default=0,
-        )
+    With several workers, each kind and each file stays with one of them: a control plane or a
+    browser is started once, and so is whatever a file shares.
+    """
 
-    items.sort(key=rank)
+    def kind(item: pytest.Item) -> str:
+        marks = {mark.name for mark in item.iter_markers()}
+        return next((name for name in reversed(LAST) if name in marks), "")
+
+    items.sort(key=lambda item: LAST.index(kind(item)) + 1 if kind(item) else 0)
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(kind(item) or item.location[0]))

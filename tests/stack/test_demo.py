@@ -13,7 +13,7 @@ import pytest
 from embedded import demo
 from embedded.demo_process import DemoProcess, alive, eventually, kill, named
 
-pytestmark = [pytest.mark.stack, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.stack
 Kubectl = Callable[..., str]
 PASSWORD = r"platform admin +admin +(\S+)"
 
