@@ -19,11 +19,16 @@ app.autodiscover_tasks()
 SWEEPS = {
     "apps.common.tasks.sweep_asks": 15,
     "apps.api.tasks.sweep_replays": 3600,
+    "apps.inventory.tasks.sweep_clusters": 30,
+    "apps.inventory.tasks.sweep_mirror": 300,
+    "apps.claims.tasks.sweep_uses": 3600,
     "apps.catalog.tasks.sweep_classes": 10,
     "apps.catalog.tasks.expire_approvals": 300,
     "apps.quotas.tasks.sweep_namespaces": 10,
     "apps.deployments.tasks.sweep_deployments": 10,
     "apps.deployments.tasks.observe_clusters": 5,
+    "apps.telemetry.tasks.sweep_servers": 15,
+    "apps.telemetry.tasks.sweep_readings": 300,
 }
 app.conf.beat_schedule = {
     name: {"task": name, "schedule": float(seconds), "options": {"expires": seconds}}

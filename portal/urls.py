@@ -20,6 +20,8 @@ urlpatterns = [
     path("api/", include("apps.api.urls")),
     path("catalog/", include("apps.catalog.urls")),
     path("tenants/", include("apps.tenancy.urls")),
+    path("", include("apps.inventory.urls")),
+    path("", include("apps.claims.urls")),
     path("", include("apps.quotas.urls")),
     path("", include("apps.deployments.urls")),
     path("", include("apps.common.urls")),

@@ -41,6 +41,7 @@ LOOKS: Final[dict[str, Look]] = {
     "in use": Look("circle-dot", "busy"),
     "in use (dra)": Look("ticket", "dra"),
     "in use (device plugin)": Look("plug", "plugin"),
+    "blocked": Look("ban", "off"),
     "free": Look("circle", "good"),
     "unhealthy": Look("heart-broken", "bad"),
     "unknown": _DONT_KNOW,

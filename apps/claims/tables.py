@@ -1,0 +1,61 @@
+from django.urls import reverse
+
+from apps.claims.filters import ClaimFilters
+from apps.claims.models import Claim
+from apps.common.tables import Column, Table
+
+WORDS = {
+    Claim.State.PENDING: "pending",
+    Claim.State.ALLOCATED: "unreserved",
+    Claim.State.RESERVED: "reserved",
+    Claim.State.DELETING: "deleting",
+}
+
+
+def claim_word(row: Claim) -> str:
+    """As apps.common.icons knows it; allocated and used by nobody is worth a second look."""
+    return WORDS.get(Claim.State(row.state), row.state)
+
+
+def claim_url(row: Claim) -> str:
+    return reverse("claims:detail", args=[row.pk])
+
+
+def node_url(row: Claim) -> str | None:
+    if not row.node_name or "," in row.node_name:
+        return None
+    return reverse("inventory:node", args=[row.cluster.slug, row.node_name])
+
+
+CLAIMS = Table(
+    name="claims",
+    noun=("claim", "claims"),
+    default_sort="-created",
+    search=("name", "namespace"),
+    search_hint="Find by name or namespace",
+    filters=ClaimFilters,
+    status="state",
+    statuses=[
+        (Claim.State.PENDING.value, "Pending"),
+        (Claim.State.RESERVED.value, "In use"),
+        (Claim.State.ALLOCATED.value, "Allocated, unused"),
+        (Claim.State.DELETING.value, "Being deleted"),
+    ],
+    columns=(
+        Column(key="name", title="Claim", sort="name", fixed=True, link=claim_url),
+        Column(key="namespace", title="Namespace", sort="namespace"),
+        Column(key="state", title="State", value=claim_word, sort="state", kind="state"),
+        Column(key="device_class", title="Class", sort="device_class"),
+        Column(key="devices", title="Devices", kind="amount"),
+        Column(key="node", title="Node", value="node_name", sort="node_name", link=node_url),
+        Column(key="pods", title="Pods", value=lambda row: ", ".join(row.pods)),
+        Column(key="tenant", title="Tenant", sort="tenant"),
+        Column(key="deployment", title="Deployment"),
+        Column(key="created", title="Age", value="created_at", sort="created_at", kind="age"),
+        Column(key="cluster", title="Cluster", value="cluster__slug"),
+        Column(key="allocated_at", title="Allocated", kind="ago", shown=False),
+        Column(key="idle_since", title="Unused since", kind="ago", shown=False),
+        Column(key="model_pool", title="Model pool", shown=False),
+    ),
+    none_yet=("No claim is in any cluster that you may see.", "", ""),
+)
