@@ -13,6 +13,7 @@ from domain.placement.ledger import Ledger
 from domain.placement.placing import place
 from domain.placement.pods.fit import PodFit, fits_pod, message
 from domain.placement.pods.placing import PodPlacement, place_pod
+from domain.placement.pods.rehearsal import Rehearsal
 from domain.placement.sequence import Sequencer
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Mode",
     "PodFit",
     "PodPlacement",
+    "Rehearsal",
     "Sequencer",
     "Upsert",
     "apply",

@@ -73,7 +73,7 @@ class Fleet:
 
         Never raises for what an object contains: unreadable ones are in `faults`.
         """
-        work = _Work.of(cls())
+        work = _Work(cls(), stale=None)
         for raw in objects:
             work.upsert(raw)
         return work.done()
@@ -139,15 +139,24 @@ class _Work:
     fleet: Fleet
     fields: dict[str, Any] = field(default_factory=dict)
     ledgers: dict[bool, Ledger] = field(default_factory=dict)
+    stale: set[str] | None = field(default_factory=set)
+    """Nodes whose pools have to be gathered anew; None for all."""
 
     @classmethod
     def of(cls, fleet: Fleet) -> Self:
         return cls(fleet, ledgers=dict(fleet.ledgers))
 
     def done(self) -> Fleet:
-        moved = self.fields.keys() & {"slices", "nodes"}
-        pools = {} if moved else self.fleet.pools
-        return replace(self.fleet, ledgers=self.ledgers, pools=pools, **self.fields)
+        return replace(self.fleet, ledgers=self.ledgers, pools=self._pools(), **self.fields)
+
+    def _pools(self) -> dict[Any, tuple[Pool, ...]]:
+        """What nodes that nothing of this concerns have gathered already."""
+        if self.stale is None:
+            return {}
+        known = self.fleet.pools
+        if not self.stale:
+            return known
+        return {key: pools for key, pools in known.items() if key[0] not in self.stale}
 
     def upsert(self, raw: Mapping[str, Any]) -> None:
         key = _key(raw)
@@ -173,8 +182,14 @@ class _Work:
         if stored.field in ("slices", "pods"):
             if stored.field not in self.fields:
                 self.fields[stored.field] = getattr(self.fleet, stored.field).copy()
-            self.fields[stored.field].put(inner, record)
+            index = self.fields[stored.field]
+            if stored.field == "slices":
+                self._touch(index.by_name.get(inner), index)
+                self._touch(record, index)
+            index.put(inner, record)
             return
+        if stored.field == "nodes" and self.stale is not None:
+            self.stale.add(inner)
         index = self._index(stored.field)
         if stored.field == "claims":
             self._recount(index.get(inner), record)
@@ -182,6 +197,16 @@ class _Work:
             index.pop(inner, None)
         else:
             index[inner] = record
+
+    def _touch(self, one: Slice | None, index: SliceIndex) -> None:
+        """A slice concerns every node that its pool has slices for."""
+        if one is None or self.stale is None:
+            return
+        for same in (one, *index.of_pool(one.pool)):
+            if not same.reach.node_name:
+                self.stale = None
+                return
+            self.stale.add(same.reach.node_name)
 
     def _recount(self, before: Held | None, after: Held | None) -> None:
         old, new = (one.holdings if one else () for one in (before, after))

@@ -102,8 +102,8 @@ class PodAttempt:
 
     def on(self, node: Node) -> PodFit:
         if self.refusal:
-            reasons = (self.refusal,)
-            return PodFit(node.name, "no", reasons, {}, self.considered_not, everywhere=True)
+            said = (self.refusal,)
+            return PodFit(node.name, "no", said, {}, self.considered_not, everywhere=True)
         if self.names is not None and node.name not in self.names:
             return self._answer(node, "no", AFFINITY_NAMES)
         others = [one for one in self.fleet.pods.on_node(node.name) if not self._is_same(one)]

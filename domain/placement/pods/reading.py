@@ -79,6 +79,7 @@ class Pod:
     claims: tuple[ClaimReference, ...] = ()
     gates: tuple[str, ...] = ()
     not_modelled: tuple[str, ...] = ()
+    raw: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
@@ -120,6 +121,7 @@ def read_pod(raw: Raw) -> Pod:
         claims=_claims(spec, status),
         gates=each(spec.get("schedulingGates"), "spec.schedulingGates", _name),
         not_modelled=_not_modelled(spec),
+        raw=raw,
     )
 
 
