@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import yaml
 
+from simulator.apiserver import protobuf
 from simulator.apiserver.kinds import Kind
 from simulator.apiserver.problems import Refused, bad_request
 from simulator.apiserver.quantities import canonical
@@ -26,6 +27,8 @@ _PYTHON = {
 def loaded(body: bytes, content_type: str) -> Any:
     """A JSON or YAML document. Raises Refused (400, 415)."""
     media = content_type.partition(";")[0].strip().lower()
+    if media == protobuf.MEDIA:
+        return protobuf.decoded(body)
     if media in ("application/yaml", "text/yaml", "application/apply-patch+yaml"):
         return _yaml(body)
     if media in ("", "application/json") or media.endswith("+json"):

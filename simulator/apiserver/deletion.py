@@ -9,6 +9,7 @@ import orjson
 
 from simulator.apiserver import problems
 from simulator.apiserver.api import Api, Outcome
+from simulator.apiserver.decoding import loaded
 from simulator.apiserver.kinds import Kind
 
 DELETED = 299  # an Outcome that is a Status, not an object
@@ -38,14 +39,13 @@ class DeleteOptions:
     dry_run: bool = False
 
     @classmethod
-    def read(cls, query: Mapping[str, str], body: bytes) -> "DeleteOptions":
+    def read(cls, query: Mapping[str, str], body: bytes, media: str = "") -> "DeleteOptions":
         """From the query and the body, which wins. Raises Refused (400, 422)."""
         given: dict[str, Any] = {}
         if body.strip():
-            try:
-                given = orjson.loads(body)
-            except orjson.JSONDecodeError as failure:
-                raise problems.bad_request(f"error decoding body: {failure}") from None
+            given = loaded(body, media)
+            if not isinstance(given, dict):
+                raise problems.bad_request("expected DeleteOptions")
         policy = given.get("propagationPolicy") or query.get("propagationPolicy", "")
         orphan = given.get("orphanDependents")
         if orphan is not None:

@@ -224,7 +224,7 @@ class Resources:
     async def _delete(
         self, request: web.BaseRequest, kind: Kind, target: Target
     ) -> web.StreamResponse:
-        options = DeleteOptions.read(request.query, await request.read())
+        options = DeleteOptions.read(request.query, await request.read(), _media(request))
         outcome = self._deleter.delete(kind, target.namespace, target.name, options)
         return self.shown(request, kind, outcome) if outcome.code == 200 else answer(outcome.data)
 
@@ -234,7 +234,7 @@ class Resources:
         if kind.namespaced and not target.namespace:
             raise problems.method_not_supported()
         query = request.query
-        options = DeleteOptions.read(query, await request.read())
+        options = DeleteOptions.read(query, await request.read(), _media(request))
         chosen = selection(
             kind, target.namespace, query.get("labelSelector", ""), query.get("fieldSelector", "")
         )
@@ -242,6 +242,10 @@ class Resources:
         for entry in page.entries:
             self._deleter.delete(kind, entry.namespace, entry.name, options)
         return await streamed(request, list_body(kind, page))
+
+
+def _media(request: web.BaseRequest) -> str:
+    return request.headers.get("Content-Type", "")
 
 
 def _cut(request: web.BaseRequest) -> None:

@@ -110,14 +110,27 @@ class Server:
         await self._runner.setup()
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(self.credentials.certificate_file, self.credentials.key_file)
-        site = web.TCPSite(
-            self._runner, "127.0.0.1", self.options.port, ssl_context=context, backlog=512
-        )
-        await site.start()
-        port = self._runner.addresses[0][1]
+        port = await self._listen(self._runner, context)
         self.url = self._requests.url = f"https://127.0.0.1:{port}"
         Path(self.kubeconfig).write_text(self.credentials.kubeconfig(self.url))
         return self
+
+    async def _listen(self, runner: web.AppRunner, context: ssl.SSLContext) -> int:
+        """Open the port that was asked for; without one the last one again, if it is free."""
+        known = self.directory / "port"
+        last = int(known.read_text()) if known.exists() else 0
+        for port in dict.fromkeys((self.options.port or last, self.options.port)):
+            site = web.TCPSite(runner, "127.0.0.1", port, ssl_context=context, backlog=512)
+            try:
+                await site.start()
+                break
+            except OSError:
+                if port == self.options.port:
+                    raise
+                await site.stop()
+        found: int = runner.addresses[0][1]
+        known.write_text(str(found))
+        return found
 
     async def __aexit__(self, *_: object) -> None:
         if self._runner is not None:

@@ -93,10 +93,8 @@ def test_a_claim_is_immutable(api: Client, namespace: str) -> None:
     change = {"spec": {"devices": {"requests": [request("other")]}}}
     answer = api.patch(claims(namespace, "c"), change)
     assert (answer.status, answer.body["reason"]) == (422, "Invalid")
-    assert answer.message == (
-        'ResourceClaim.resource.k8s.io "c" is invalid: spec: Invalid value: null: field is '
-        "immutable"
-    )
+    assert answer.message.startswith('ResourceClaim.resource.k8s.io "c" is invalid: spec: Invalid')
+    assert answer.message.endswith(": field is immutable")
 
 
 def test_a_claim_template_is_immutable(api: Client, namespace: str) -> None:
@@ -175,9 +173,8 @@ def test_an_allocation_is_of_the_claims_requests_and_stays(api: Client, namespac
     )
     assert api.patch(path, allocated("gpu", "x")).status == 200
     answer = api.patch(path, allocated("gpu", "y"))
-    assert answer.message.endswith(
-        "status.allocation: Invalid value: null: field cannot be modified once set"
-    )
+    assert "status.allocation: Invalid value: " in answer.message
+    assert answer.message.endswith(("field cannot be modified once set", "field is immutable"))
 
 
 def test_a_slice_belongs_to_a_node_and_names_its_devices_once(api: Client, namespace: str) -> None:

@@ -180,6 +180,55 @@ def test_nodes_are_cordoned_tainted_and_drained(kubectl: Kubectl) -> None:
     assert kubectl("get", "pods", "-o", "name") == ""
 
 
+def test_create_speaks_protobuf(kubectl: Kubectl) -> None:
+    kubectl("create", "configmap", "made", "--from-literal=key=value")
+    found = kubectl.api.get(f"/api/v1/namespaces/{kubectl.namespace}/configmaps/made").body
+    assert found["data"] == {"key": "value"}
+    assert "creationTimestamp" in found["metadata"] and "labels" not in found["metadata"]
+    words = ("--image=example/main:1", "--replicas=0", "--port=8000")
+    kubectl("create", "deployment", "web", *words)
+    spec = kubectl.api.get(deployments(kubectl.namespace, "web")).body["spec"]
+    assert spec["replicas"] == 0
+    (main,) = spec["template"]["spec"]["containers"]
+    assert main["ports"] == [{"containerPort": 8000, "protocol": "TCP"}]
+    assert "nodeName" not in spec["template"]["spec"]
+    kubectl("create", "quota", "limits", "--hard=cpu=1,pods=2")
+    quota = f"/api/v1/namespaces/{kubectl.namespace}/resourcequotas/limits"
+    assert kubectl.api.get(quota).body["spec"] == {"hard": {"cpu": "1", "pods": "2"}}
+    secret = ("create", "secret", "generic", "hidden", "--from-literal=key=value")
+    kubectl(*secret)
+    path = f"/api/v1/namespaces/{kubectl.namespace}/secrets/hidden"
+    assert kubectl.api.get(path).body["data"] == {"key": "dmFsdWU="}
+
+
+def test_access_is_always_granted(kubectl: Kubectl) -> None:
+    assert kubectl("auth", "can-i", "delete", "nodes") == "yes\n"
+    assert kubectl("create", "token", "default").count(".") == 2
+    assert "kubernetes-admin" in kubectl("auth", "whoami")
+
+
+def test_drain_evicts_within_the_budget(kubectl: Kubectl) -> None:
+    name = f"drained-{kubectl.namespace}"
+    kubectl.api.create(nodes(), node(name))
+    kubectl.api.create(pods(kubectl.namespace), pod("web", nodeName=name))
+    running = {"status": {"phase": "Running"}}
+    kubectl.api.patch(pods(kubectl.namespace, "web") + "/status", running)
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    path = f"/apis/policy/v1/namespaces/{kubectl.namespace}/poddisruptionbudgets"
+    kubectl.api.create(path, budget)
+    refused = kubectl.refused("drain", name, "--force", "--timeout=1s")
+    assert "Cannot evict pod as it would violate the pod's disruption budget" in refused
+    kubectl.api.patch(f"{path}/web/status", {"status": {"disruptionsAllowed": 1}})
+    kubectl.api.patch(pods(kubectl.namespace, "web") + "/status", {"status": {"phase": "Failed"}})
+    assert "drained" in kubectl("drain", name, "--force", "--timeout=20s")
+    assert kubectl("get", "pods", "-o", "name") == ""
+
+
 def test_a_rollout_is_followed_to_its_end(kubectl: Kubectl) -> None:
     path = deployments(kubectl.namespace, "web")
     kubectl.api.create(deployments(kubectl.namespace), deployment("web"))
