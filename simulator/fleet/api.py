@@ -1,5 +1,6 @@
 """A small Kubernetes client: just the calls that nodes, drivers and controllers make."""
 
+import asyncio
 import base64
 import json
 import ssl
@@ -99,6 +100,8 @@ class Api:
     async def __aexit__(self, *_: object) -> None:
         if self._session:
             await self._session.close()
+            # TLS connections say goodbye after close() has returned.
+            await asyncio.sleep(0.25)
 
     async def call(
         self,

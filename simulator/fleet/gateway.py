@@ -10,6 +10,7 @@ import datetime
 import os
 import ssl
 import tempfile
+import weakref
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,7 @@ class Egress:
         self._path = path
         self._server: asyncio.Server | None = None
         self._tls = _self_signed()
+        self.open: weakref.WeakSet[asyncio.BaseTransport] = weakref.WeakSet()
 
     async def start(self) -> None:
         self._path.unlink(missing_ok=True)
@@ -181,8 +183,12 @@ class Egress:
         self._server = await loop.create_unix_server(lambda: _Connect(self), str(self._path))
 
     async def stop(self) -> None:
+        """Also the connections that the API server keeps open for the next request."""
         if self._server:
             self._server.close()
+        for transport in list(self.open):
+            transport.close()
+        await asyncio.sleep(0)
         self._path.unlink(missing_ok=True)
 
     def handler(self, address: str, port: int) -> tuple[Handler, ssl.SSLContext | None]:
@@ -218,6 +224,7 @@ class _Connect(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._egress.open.add(transport)
 
     def data_received(self, data: bytes) -> None:
         self._head += data
@@ -252,6 +259,7 @@ class _Connect(asyncio.Protocol):
                 transport.abort()
                 return
             if secured:
+                self._egress.open.add(secured)
                 server.connection_made(secured)
             return
         transport.set_protocol(server)
