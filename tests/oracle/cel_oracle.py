@@ -25,6 +25,7 @@ class Question:
     admission: bool = False
     consumable_capacity: bool = True
     list_attributes: bool = True
+    derived: bool = False
 
     def line(self) -> bytes:
         devices = [{"driver": driver, "device": device} for driver, device in self.devices]
@@ -34,6 +35,7 @@ class Question:
                 "admission": self.admission,
                 "consumable_capacity": self.consumable_capacity,
                 "list_attributes": self.list_attributes,
+                "derived": self.derived,
                 "devices": devices,
             }
         ).encode()

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from domain.placement.cel import Unsupported, compile_selector
+from domain.placement.cel import (
+    CompileFailure,
+    DerivedProgram,
+    DeviceView,
+    SelectorError,
+    Unsupported,
+    compile_derived,
+    compile_selector,
+)
 from domain.placement.cel.declarations import functions
 from domain.placement.cel.environment import ADMISSION, SCHEDULER, Environment
 from domain.placement.cel.functions.binding import implemented
@@ -63,6 +71,56 @@ def test_selectors_at_the_edges_of_the_language_decide_as_in_kubernetes() -> Non
     found, tally = compare(asked)
     assert unexpected(found) == []
     assert tally.compiled > len(asked) // 2
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        'device.attributes["gpu.example.com"].model + "-x"',
+        'device.attributes["gpu.example.com"].index * 2',
+        'device.attributes["gpu.example.com"].driverVersion',
+        'device.attributes["gpu.example.com"].mig',
+        'device.attributes["example.com"].links.map(l, l + "x")',
+        'device.attributes["example.com"].builds',
+        'device.attributes["example.com"].levels',
+        '[device.attributes["gpu.example.com"].index, device.attributes["gpu.example.com"].model]',
+        'device.attributes["gpu.example.com"].nosuch',
+        "dyn(1.5)",
+        "dyn(1u)",
+        "dyn([])",
+        'dyn(["a"])',
+        "dyn([1.5])",
+        "dyn(null)",
+        'dyn(quantity("1"))',
+        'dyn(optional.of("a"))',
+        "dyn(type(1))",
+        "1.5",
+        '{"a": 1}',
+        "[[1]]",
+        'semver("1.2.3-rc.1+b")',
+    ],
+)
+def test_derived_attributes_are_those_of_kubernetes(expression: str) -> None:
+    devices = [("gpu.example.com", GPU), BARE]
+    answer = ask([Question(expression, devices, derived=True)])[0]
+    compiled = compile_derived(expression)
+    assert not isinstance(compiled, Unsupported)
+    if isinstance(compiled, CompileFailure):
+        assert compiled.message == answer["compile_error"]
+        return
+    for (driver, device), result in zip(devices, answer["results"], strict=True):
+        assert derived(compiled, DeviceView(driver, device)) == (
+            result.get("error") or result["attribute"]
+        )
+
+
+def derived(program: DerivedProgram, view: DeviceView) -> object:
+    """The attribute as the API writes it, or the error."""
+    try:
+        kind, value = program.evaluate(view)
+    except SelectorError as error:
+        return error.message
+    return {} if value == [] else {kind: value}
 
 
 def test_every_function_is_declared_as_in_kubernetes() -> None:

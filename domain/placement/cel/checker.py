@@ -242,7 +242,9 @@ class _Checker:
         result: Type | None = None
         resolved: list[str] = []
         for overload in candidates:
-            if overload.member != member:
+            if overload.member != member or len(overload.args) != len(found):
+                continue
+            if any(map(types.never_fits, found, overload.args)):
                 continue
             signature = self._instance(overload)
             trial = self.known.assignable_all(found, signature[1:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from domain.placement.cel import types
@@ -16,15 +16,13 @@ from domain.placement.cel.environment import COST_LIMIT, SCHEDULER, Environment
 from domain.placement.cel.errors import CompileFailure, SelectorError, Unsupported, runtime_message
 from domain.placement.cel.evaluator import Planned, plan
 from domain.placement.cel.reads import reads_of
-from domain.placement.cel.semver import Semver
 from domain.placement.cel.source import failure
 from domain.placement.cel.syntax import parse
 from domain.placement.cel.types import Type
 from domain.placement.cel.validators import Unjudgeable, validate
-from domain.placement.cel.values import Aborted, CelError, type_name
-from domain.placement.cel.verdict import as_bool
+from domain.placement.cel.values import Aborted, CelError
+from domain.placement.cel.verdict import as_attribute, as_bool
 
-DERIVED_KINDS = {bool: "bool", int: "int", str: "string", Semver: "version"}
 DERIVED_TYPES = (types.BOOL, types.INT, types.STRING, types.ANY, types.DYN, types.SEMVER)
 
 
@@ -39,85 +37,58 @@ def _projector(reads: frozenset[Path] | None) -> Callable[[DeviceView], Hashable
     return lambda view: (view.fault, *[read(view) for read in readers])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
-    """A compiled selector.
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """An expression ready to be evaluated.
 
-    `reads` are the paths on which its verdict depends, None where it may depend
-    on anything of the device. `cost` is the API server's worst-case estimate,
-    None where there is no upper bound.
+    `reads` are the paths on which its outcome depends, None where it may depend on
+    anything of the device. Devices with equal projections by `project` get the same
+    outcome, error included.
     """
 
-    expression: str
     checked: Checked
     planned: Planned
     reads: frozenset[Path] | None
-    cost: int | None
-    projector: Callable[[DeviceView], Hashable]
+    project: Callable[[DeviceView], Hashable]
+
+    @property
+    def expression(self) -> str:
+        return self.checked.source.text
+
+    @cached_property
+    def cost(self) -> int | None:
+        """The API server's worst-case estimate; None where there is no upper bound."""
+        return estimate(self.checked)
 
     @property
     def over_limit(self) -> bool:
-        """Whether the API server would refuse a new object with this selector for its cost."""
+        """Whether the API server would refuse a new object with this expression for its cost."""
         return self.cost is None or self.cost > COST_LIMIT
 
-    def project(self, view: DeviceView) -> Hashable:
-        """Devices with equal projections get the same verdict, error included."""
-        return self.projector(view)
+    def value(self, view: DeviceView) -> Any:
+        """The CEL value. Raises SelectorError where the scheduler's evaluation fails."""
+        if view.fault is not None:
+            raise SelectorError(view.fault)
+        try:
+            return self.planned.run(view)
+        except (CelError, Aborted) as error:
+            raise SelectorError(runtime_message(str(error))) from None
+
+
+class Program(Compiled):
+    """A selector."""
 
     def evaluate(self, view: DeviceView) -> bool:
         """Raises SelectorError where the scheduler's evaluation fails."""
-        return as_bool(_value(self.planned, view))
+        return as_bool(self.value(view))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DerivedProgram:
-    """A compiled derived attribute: like a selector, with an attribute as its result."""
-
-    expression: str
-    planned: Planned
-    reads: frozenset[Path] | None
-    cost: int | None
-    projector: Callable[[DeviceView], Hashable]
-
-    def project(self, view: DeviceView) -> Hashable:
-        return self.projector(view)
+class DerivedProgram(Compiled):
+    """A derived attribute of a request: like a selector, with an attribute as its result."""
 
     def evaluate(self, view: DeviceView) -> tuple[str, Any]:
         """(kind, value) as the API writes an attribute. Raises SelectorError."""
-        value = _value(self.planned, view)
-        if value.__class__ is not list:
-            return _derived(value, f"unsupported CEL return type: {type_name(value)}")
-        if not value:
-            raise SelectorError("derived attribute evaluated to an empty list")
-        kind, _ = _derived(value[0], f"unsupported list element type: {type_name(value[0])}")
-        contents = []
-        for at, item in enumerate(value):
-            if DERIVED_KINDS.get(item.__class__) != kind:
-                raise SelectorError(
-                    f"expected list element at index {at} to be {kind}, got {type_name(item)}"
-                )
-            contents.append(_content(item))
-        return kind + "s", contents
-
-
-def _derived(value: Any, problem: str) -> tuple[str, Any]:
-    kind = DERIVED_KINDS.get(value.__class__)
-    if kind is None:
-        raise SelectorError(problem)
-    return kind, _content(value)
-
-
-def _content(value: Any) -> Any:
-    return value.text if value.__class__ is Semver else value
-
-
-def _value(planned: Planned, view: DeviceView) -> Any:
-    if view.fault is not None:
-        raise SelectorError(view.fault)
-    try:
-        return planned.run(view)
-    except (CelError, Aborted) as error:
-        raise SelectorError(runtime_message(str(error))) from None
+        return as_attribute(self.value(view))
 
 
 @lru_cache(maxsize=8192)
@@ -137,9 +108,7 @@ def compile_selector(
     if not isinstance(planned, Planned):
         return planned
     reads = reads_of(checked.root)
-    return Program(
-        expression, checked, planned, reads, estimate(checked), projector=_projector(reads)
-    )
+    return Program(checked, planned, reads, _projector(reads))
 
 
 @lru_cache(maxsize=1024)
@@ -160,9 +129,7 @@ def compile_derived(
     if not isinstance(planned, Planned):
         return planned
     reads = reads_of(checked.root)
-    return DerivedProgram(
-        expression, planned, reads, estimate(checked), projector=_projector(reads)
-    )
+    return DerivedProgram(checked, planned, reads, _projector(reads))
 
 
 def _checked(expression: str, environment: Environment) -> Checked | CompileFailure | Unsupported:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from domain.placement.cel.errors import CompileFailure, Position
@@ -17,10 +17,16 @@ class Problem(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class Source:
-    text: str
-    offsets: Mapping[int, int]
+    """The text, and the offset of each node in it, read from the parser's answer when needed."""
+
+    def __init__(self, text: str, read_offsets: Callable[[], Mapping[int, int]]) -> None:
+        self.text = text
+        self._read_offsets = read_offsets
+
+    @cached_property
+    def offsets(self) -> Mapping[int, int]:
+        return self._read_offsets()
 
     def position(self, expr_id: int) -> Position:
         offset = self.offsets.get(expr_id)

@@ -176,7 +176,7 @@ def parse(expression: str) -> tuple[Expr, Source] | CompileFailure | Unsupported
         return TOO_DEEP_HERE
     if _depth(root) > MOST_LEVELS:
         return TOO_DEEP_HERE
-    source = Source(expression, dict(_positions(parsed.get(3, b""))))
+    source = Source(expression, lambda: dict(_positions(parsed.get(3, b""))))
     _restore_second_variables(root, source)
     return root, source
 
@@ -191,6 +191,8 @@ def _depth(root: Expr) -> int:
 def _restore_second_variables(root: Expr, source: Source) -> None:
     """optMap writes its target twice, and cel-cpp's copy of a loop loses the second variable."""
     loops = [expr for expr in walk(root) if isinstance(expr, Comprehension)]
+    if all(loop.iter_var2 for loop in loops) or not any(loop.iter_var2 for loop in loops):
+        return
     second = {
         (source.offsets.get(loop.id), loop.iter_var): loop.iter_var2
         for loop in loops

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 
@@ -26,6 +27,7 @@ DURATION = Type("duration", "google.protobuf.Duration")
 TIMESTAMP = Type("timestamp", "google.protobuf.Timestamp")
 PRIMITIVES = frozenset(("bool", "bytes", "double", "int", "string", "uint"))
 EXACT = PRIMITIVES | {"any", "duration", "timestamp", "struct"}
+RIGID = EXACT - {"any"} | {"list", "map", "opaque", "type"}
 NULLABLE = frozenset(("opaque", "struct", "any", "duration", "timestamp"))
 
 
@@ -79,6 +81,18 @@ def unwrap_optional(type_: Type) -> tuple[Type, bool]:
     return type_, False
 
 
+@cache
+def has_parameters(type_: Type) -> bool:
+    return type_.kind == "param" or any(map(has_parameters, type_.params))
+
+
+def never_fits(value: Type, declared: Type) -> bool:
+    """Whether it is plain at first sight that the one cannot stand for the other."""
+    if value.kind != declared.kind:
+        return value.kind in RIGID and declared.kind in RIGID
+    return value.kind in ("struct", "opaque") and value.name != declared.name
+
+
 class Substitutions(dict[Type, Type]):
     """What the type parameters met so far stand for."""
 
@@ -89,6 +103,8 @@ class Substitutions(dict[Type, Type]):
     def assignable_all(
         self, targets: Sequence[Type], values: Sequence[Type]
     ) -> Substitutions | None:
+        if not any(map(has_parameters, (*targets, *values))):
+            return self if self._all_fit(targets, values) else None
         trial = Substitutions(self)
         return trial if trial._all_fit(targets, values) else None
 

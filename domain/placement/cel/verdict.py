@@ -1,4 +1,4 @@
-"""From the value of an expression to yes or no, with the words Kubernetes has for neither."""
+"""From the value of an expression to yes or no, or to an attribute, in Kubernetes' words."""
 
 from __future__ import annotations
 
@@ -36,6 +36,27 @@ GO_NAMES: dict[type, str] = {
 }
 
 
+KINDS: dict[type, str] = {bool: "bool", int: "int", str: "string", Semver: "version"}
+NATIVE: dict[type, str] = {
+    bool: "bool",
+    int: "int64",
+    UInt: "uint64",
+    float: "float64",
+    str: "string",
+    bytes: "[]uint8",
+    type(None): "structpb.NullValue",
+    Semver: "semver.Version",
+    Quantity: "*resource.Quantity",
+    Duration: "time.Duration",
+    Timestamp: "time.Time",
+    Address: "netip.Addr",
+    Network: "netip.Prefix",
+    Url: "*url.URL",
+    Format: "cel.Format",
+    list: "[]ref.Val",
+}
+
+
 def as_bool(value: Any) -> bool:
     """Raises SelectorError for what is no bool; an optional counts as what it holds."""
     inner = value
@@ -59,3 +80,44 @@ def _why(value: Any) -> str:
     if kind is Optional:
         return "optional.none() dereference"
     return f"type conversion error from {GO_NAMES.get(kind, 'map')} to 'bool'"
+
+
+def as_attribute(value: Any) -> tuple[str, Any]:
+    """(kind, value) as the API writes an attribute. Raises SelectorError for other values."""
+    if value.__class__ is list:
+        return _listed([_inner(item) for item in value])
+    value = _inner(value)
+    kind = KINDS.get(value.__class__)
+    if kind is None:
+        raise SelectorError(f"unsupported CEL return type: {_native(value)}")
+    return kind, _content(value)
+
+
+def _listed(values: list[Any]) -> tuple[str, Any]:
+    if not values:
+        return "strings", []
+    kind = KINDS.get(values[0].__class__)
+    if kind is None:
+        raise SelectorError(f"unsupported list element type: {_native(values[0])}")
+    for at, item in enumerate(values):
+        if KINDS.get(item.__class__) != kind:
+            wanted = "semver" if kind == "version" else kind
+            raise SelectorError(
+                f"expected list element at index {at} to be {wanted}, got {_native(item)}"
+            )
+    return f"{kind}s", [_content(item) for item in values]
+
+
+def _inner(value: Any) -> Any:
+    """What Go's Value() hands out: an optional's content, a type's name."""
+    while value.__class__ is Optional and value.present:
+        value = value.value
+    return value.name if value.__class__ is TypeValue else value
+
+
+def _native(value: Any) -> str:
+    return NATIVE.get(value.__class__, "map[ref.Val]ref.Val")
+
+
+def _content(value: Any) -> Any:
+    return value.text if value.__class__ is Semver else value

@@ -5,8 +5,13 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+VARINT, FIXED64, BYTES = 0, 1, 2
+
 
 def _varint(buffer: bytes, at: int) -> tuple[int, int]:
+    byte = buffer[at]
+    if byte < 0x80:
+        return byte, at + 1
     value = shift = 0
     while True:
         byte = buffer[at]
@@ -24,16 +29,15 @@ def fields(buffer: bytes) -> list[tuple[int, Any]]:
     value: int | bytes
     while at < len(buffer):
         key, at = _varint(buffer, at)
-        match key & 7:
-            case 0:
-                value, at = _varint(buffer, at)
-            case 1:
-                value, at = buffer[at : at + 8], at + 8
-            case 5:
-                value, at = buffer[at : at + 4], at + 4
-            case _:
-                length, at = _varint(buffer, at)
-                value, at = buffer[at : at + length], at + length
+        wire = key & 7
+        if wire == BYTES:
+            length, at = _varint(buffer, at)
+            value, at = buffer[at : at + length], at + length
+        elif wire == VARINT:
+            value, at = _varint(buffer, at)
+        else:
+            width = 8 if wire == FIXED64 else 4
+            value, at = buffer[at : at + width], at + width
         found.append((key >> 3, value))
     return found
 

@@ -31,6 +31,7 @@ type Case struct {
 	Admission          bool     `json:"admission,omitempty"`
 	ConsumableCapacity bool     `json:"consumable_capacity"`
 	ListAttributes     bool     `json:"list_attributes"`
+	Derived            bool     `json:"derived,omitempty"` // a derived attribute, not a selector
 	Devices            []Device `json:"devices"`
 }
 
@@ -50,8 +51,9 @@ type Answer struct {
 
 // Result is the verdict for one device.
 type Result struct {
-	Match bool   `json:"match"`
-	Error string `json:"error,omitempty"`
+	Match     bool                         `json:"match"`
+	Attribute *resourceapi.DeviceAttribute `json:"attribute,omitempty"`
+	Error     string                       `json:"error,omitempty"`
 }
 
 func answer(c *Case) (out Answer) {
@@ -70,7 +72,7 @@ func answer(c *Case) (out Answer) {
 		EnableConsumableCapacity: c.ConsumableCapacity,
 		EnableListTypeAttributes: c.ListAttributes,
 	})
-	compiled := compiler.CompileCELExpression(c.Expression, cel.Options{EnvType: &envType})
+	compiled := compiler.CompileCELExpression(c.Expression, cel.Options{EnvType: &envType, DerivedAttribute: c.Derived})
 	if compiled.Error != nil {
 		out.CompileError = compiled.Error.Error()
 		return out
@@ -80,27 +82,33 @@ func answer(c *Case) (out Answer) {
 		out.Cost = &compiled.MaxCost
 	}
 	for i := range c.Devices {
-		out.Results = append(out.Results, evaluate(&compiled, &c.Devices[i]))
+		out.Results = append(out.Results, evaluate(&compiled, &c.Devices[i], c.Derived))
 	}
 	return out
 }
 
-func evaluate(compiled *cel.CompilationResult, d *Device) (res Result) {
+func evaluate(compiled *cel.CompilationResult, d *Device, derived bool) (res Result) {
 	defer func() {
 		if r := recover(); r != nil {
 			res = Result{Error: fmt.Sprintf("panic: %v", r)}
 		}
 	}()
-	match, _, err := compiled.DeviceMatches(context.Background(), cel.Device{
+	input := cel.Device{
 		Driver:                   d.Driver,
 		AllowMultipleAllocations: d.Device.AllowMultipleAllocations,
 		Attributes:               d.Device.Attributes,
 		Capacity:                 d.Device.Capacity,
-	})
+	}
+	var err error
+	if derived {
+		res.Attribute, _, err = compiled.EvaluateDerivedAttribute(context.Background(), input)
+	} else {
+		res.Match, _, err = compiled.DeviceMatches(context.Background(), input)
+	}
 	if err != nil {
 		return Result{Error: cel.EnhanceRuntimeError(err).Error()}
 	}
-	return Result{Match: match}
+	return res
 }
 
 // declarations prints each function overload of both environments, one a line.
