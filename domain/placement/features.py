@@ -114,7 +114,9 @@ _PRESETS: dict[str, frozenset[str]] = {
     "1.34": _BASE,
     "1.35": _BASE,
     "1.36": _BASE | _BETA,
-    "1.37": _BASE | _BETA | {"fractional_capacity_range", "device_taint_rules"},
+    # Fractional ranges are on by default only where the minimum compatibility version is 1.37;
+    # a scheduler keeps to that of the release before unless it is told otherwise.
+    "1.37": _BASE | _BETA | {"device_taint_rules"},
     "all": frozenset(
         field.name for field in fields(Features) if not field.name.startswith("fixed_")
     ),

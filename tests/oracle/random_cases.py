@@ -1,6 +1,7 @@
 """Random cases for the oracle: one seed, one case, the same on every machine."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from domain.placement import Features
@@ -79,4 +80,5 @@ def _features(dice: Dice, fleet: RandomFleet) -> Any:
         return {name: dice.chance(0.7) for name in in_go(Features())}
     if fleet.extended:
         return "all"
-    return dice.weighted(("1.37", "1.36", "1.34", "none"), (40, 2, 1, 1))
+    fractional = in_go(replace(Features.preset("1.37"), fractional_capacity_range=True))
+    return dice.weighted(("1.37", fractional, "1.36", "1.34", "none"), (30, 10, 2, 1, 1))

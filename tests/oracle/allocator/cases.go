@@ -62,7 +62,7 @@ type Output struct {
 }
 
 // parseFeatures reads the field names of structured.Features; unknown names are refused.
-// Nothing at all means the default gates of Kubernetes 1.37.
+// Nothing at all means the default gates of Kubernetes 1.37 and fractional ranges.
 func parseFeatures(raw json.RawMessage) (structured.Features, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return structured.Features{AdminAccess: true, PrioritizedList: true, PartitionableDevices: true, DeviceTaints: true,
