@@ -80,7 +80,11 @@ def _on_conflict(
 
 def _copy(table: sql.Identifier, columns: Sequence[str], rows: Sequence[Row]) -> None:
     query = sql.SQL("COPY {} ({}) FROM STDIN").format(table, _names(columns))
-    with connection.cursor() as cursor, cursor.copy(query) as copy:
+    with (
+        connection.wrap_database_errors,
+        connection.cursor() as cursor,
+        cursor.copy(query) as copy,
+    ):
         write = copy.write_row
         for row in rows:
             write(row)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.utils import timezone
 
 from apps.inventory.models import Cluster, Device, Event, Mirrored, Node, Revision, WriteSwitch
@@ -108,7 +108,8 @@ def freshness(slug: str = "") -> Freshness:
 
 # --- Counts
 _SUMS = {
-    name: Sum(name) for name in ("unknown", "unhealthy", "in_dra", "in_plugin", "free", "physical")
+    f"all_{name}": Sum(name)
+    for name in ("unknown", "unhealthy", "in_dra", "in_plugin", "free", "physical")
 }
 
 
@@ -127,7 +128,7 @@ def tallies_by_product(slug: str = "") -> list[tuple[str, Tally]]:
         .filter(has_cards=True)
         .values("product")
         .annotate(**_SUMS, untold=_UNTOLD)
-        .order_by("-physical", "product")
+        .order_by(F("all_physical").desc(nulls_last=True), "product")
     )
     return [(row["product"], _tally(row)) for row in rows]
 
@@ -144,11 +145,11 @@ def _nodes_of(slug: str) -> QuerySet[Node]:
 
 def _tally(row: Mapping[str, Any]) -> Tally:
     return Tally(
-        unknown=row["unknown"] or 0,
-        unhealthy=row["unhealthy"] or 0,
-        dra=row["in_dra"] or 0,
-        plugin=row["in_plugin"] or 0,
-        free=row["free"] or 0,
+        unknown=row["all_unknown"] or 0,
+        unhealthy=row["all_unhealthy"] or 0,
+        dra=row["all_in_dra"] or 0,
+        plugin=row["all_in_plugin"] or 0,
+        free=row["all_free"] or 0,
         untold=row["untold"],
     )
 

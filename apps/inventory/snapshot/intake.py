@@ -111,6 +111,8 @@ class Intake:
         try:
             if len(item.uid) > LONGEST_UID or len(item.name) > LONGEST_NAME:
                 raise Malformed("its uid or name is longer than Kubernetes allows")
+            if "\0" in item.name or "\0" in item.namespace or "\0" in item.uid:
+                raise Malformed("its name holds a character that no name may hold")
             raw = item.object()
             if state.watched.wanted is not None and not state.watched.wanted(raw):
                 self._unwanted(kind, state, item, batch)
