@@ -238,7 +238,8 @@ def greet(log: Log, url: str, password: str, kubeconfig: Path, seconds: float) -
     for role, name in LOGINS:
         log.say(f"    {role:<15} {name:<9} {password}")
     log.say()
-    config = os.path.relpath(kubeconfig.resolve(), ROOT)
+    config = kubeconfig.resolve()
+    config = config.relative_to(ROOT) if config.is_relative_to(ROOT) else config
     log.say(f"  The cluster: .venv/bin/kubectl --kubeconfig={config} get nodes")
     log.say("  Ctrl-C ends all of it. The data stay; `make demo-reset` forgets them.")
     log.say()

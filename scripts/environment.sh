@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes .venv from uv.lock, if it is not there or not current.
 # Needs a Python 3.12 to 3.14 anywhere usual; brings its own uv. CLAIMYARD_PYTHON names another.
+# With --which it only prints the interpreter that it would take.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -37,7 +38,7 @@ find_python() {
         *) continue ;;
         esac
         # A shim of pyenv is a script; ask the interpreter where it really is.
-        "$candidate" -c 'import sys; print(sys.executable)'
+        "$candidate" -c 'import os, sys; print(os.path.abspath(sys.executable))'
         break
     done
 }
@@ -81,6 +82,13 @@ get_uv() { # into build/uv, by whatever means this Python has
     fi
     exit 1
 }
+
+if [ "${1:-}" = --which ]; then
+    python=$(find_python)
+    [ -n "$python" ] || no_python
+    echo "$python"
+    exit 0
+fi
 
 state=$(cksum uv.lock pyproject.toml)
 stamp=.venv/claimyard-state
