@@ -13,10 +13,17 @@ from typing import Any
 from domain.placement.cel import access
 from domain.placement.cel.arguments import Constant, Frame, Step, call, values
 from domain.placement.cel.checker import Checked
-from domain.placement.cel.device import DeviceView, raw_reader, typed_attribute, typed_capacity
+from domain.placement.cel.device import DeviceView
 from domain.placement.cel.environment import COST_LIMIT
 from domain.placement.cel.functions import bind_call, is_conversion
-from domain.placement.cel.functions.text import all_matches, first_match, found_in, pattern
+from domain.placement.cel.logic import both, choice, either, not_strictly_false, or_else
+from domain.placement.cel.shortcuts import (
+    PATTERNED,
+    device_path,
+    is_text,
+    patterned,
+    value_step,
+)
 from domain.placement.cel.syntax import (
     Call,
     Comprehension,
@@ -36,16 +43,9 @@ from domain.placement.cel.values import (
     as_key,
     go_type,
     items,
-    no_overload,
     shown,
     type_value,
 )
-
-PATTERNED: dict[str, Callable[..., Any]] = {
-    "matches": found_in,
-    "find": first_match,
-    "findAll": all_matches,
-}
 
 UNSET = object()
 ROUNDS = 1  # the slot that counts the rounds of all loops
@@ -133,7 +133,7 @@ class _Planner:
             case ("attributes" | "capacity" as part, domain):
                 return self._kept((part, domain), lambda view: view.domain(part, domain))
             case ("attributes" | "capacity" as part, domain, name) if domain:
-                return _value_step(part, domain, name)
+                return value_step(part, domain, name)
         return None
 
     def _shadowed(self, name: str) -> bool:
@@ -173,26 +173,26 @@ class _Planner:
         steps = [self.step(operand) for operand in operands]
         match expr.function:
             case "_&&_":
-                return _and(*steps)
+                return both(*steps)
             case "_||_":
-                return _or(*steps)
+                return either(*steps)
             case "_?_:_":
-                return _conditional(*steps)
+                return choice(*steps)
             case "_[_]":
                 return call(access.index, steps)
             case "_[?_]" | "_?._":
                 return call(access.optional_index, steps)
             case "@not_strictly_false":
-                return _not_strictly_false(steps[0])
+                return not_strictly_false(steps[0])
             case "or" | "orValue":
-                return _or_else(*steps, unwrap=expr.function == "orValue")
+                return or_else(*steps, unwrap=expr.function == "orValue")
             case "@in":
                 return self._in(expr, *steps)
         return self._function(expr, steps)
 
     def _function(self, expr: Call, steps: list[Step]) -> Step:
-        if expr.function in PATTERNED and _is_text(steps[1]):
-            return _patterned(expr.function, steps)
+        if expr.function in PATTERNED and is_text(steps[1]):
+            return patterned(expr.function, steps)
         function = bind_call(expr.function, self.checked.overloads[expr.id], steps)
         if is_conversion(expr.function) and len(steps) == 1 and isinstance(steps[0], Constant):
             return Constant(function([]))
@@ -319,59 +319,6 @@ class _Planner:
         return fold
 
 
-def device_path(expr: Expr) -> tuple[str, ...]:
-    """`device.attributes["d"].n` as ("attributes", "d", "n"); empty for anything else."""
-    if isinstance(expr, Select) and not expr.test_only:
-        return _path_step(expr.operand, expr.field)
-    if isinstance(expr, Call) and expr.function == "_[_]":
-        key = expr.args[1]
-        if isinstance(key, Literal) and isinstance(key.value, str):
-            return _path_step(expr.args[0], key.value)
-    return ()
-
-
-def _path_step(operand: Expr, step: str) -> tuple[str, ...]:
-    if isinstance(operand, Ident) and operand.name == "device":
-        return (step,)
-    path = device_path(operand)
-    return (*path, step) if path else ()
-
-
-def _value_step(part: str, domain: str, name: str) -> Step:
-    raw = raw_reader(part, domain, name)
-    typed = typed_attribute if part == "attributes" else typed_capacity
-
-    def read(frame: Frame) -> Any:
-        found = raw(frame[0])
-        if found is None:
-            raise CelError(f"no such key: {name}")
-        return typed(found)
-
-    return read
-
-
-def _is_text(step: Step) -> bool:
-    return isinstance(step, Constant) and step.value.__class__ is str
-
-
-def _patterned(function: str, steps: list[Step]) -> Step:
-    """A call with a constant pattern: the pattern is compiled once, and now.
-
-    Raises CelError where it is no regular expression.
-    """
-    apply, (text, regex, *more) = PATTERNED[function], steps
-    compiled = pattern(regex([]))
-
-    def search(frame: Frame) -> Any:
-        value = text(frame)
-        rest = values(more, frame)
-        if value.__class__ is not str or any(item.__class__ is not int for item in rest):
-            raise no_overload()
-        return apply(compiled, value, *rest)
-
-    return search
-
-
 def _read(slot: int) -> Step:
     return lambda frame: frame[slot]
 
@@ -408,84 +355,3 @@ def _pairs(value: Any) -> list[tuple[Any, Any]]:
     if value.__class__ in MAPS:
         return items(value)
     raise CelError(f"unsupported comprehension range type: {go_type(value)}")
-
-
-def _and(left: Step, right: Step) -> Step:
-    def both(frame: Frame) -> bool:
-        problem: CelError | None = None
-        try:
-            value = left(frame)
-            if value is False:
-                return False
-            if value is not True:
-                problem = no_overload()
-        except CelError as error:
-            problem = error
-        return _second(right, frame, problem, decides=False)
-
-    return both
-
-
-def _or(left: Step, right: Step) -> Step:
-    def either(frame: Frame) -> bool:
-        problem: CelError | None = None
-        try:
-            value = left(frame)
-            if value is True:
-                return True
-            if value is not False:
-                problem = no_overload()
-        except CelError as error:
-            problem = error
-        return _second(right, frame, problem, decides=True)
-
-    return either
-
-
-def _second(right: Step, frame: Frame, problem: CelError | None, *, decides: bool) -> bool:
-    """The right side decides even where the left one failed; else the first error stands."""
-    try:
-        value = right(frame)
-    except CelError as error:
-        raise problem or error from None
-    if value is decides:
-        return bool(value)
-    if problem is not None:
-        raise problem
-    if value is not True and value is not False:
-        raise no_overload()
-    return not decides
-
-
-def _conditional(condition: Step, yes: Step, no: Step) -> Step:
-    def choose(frame: Frame) -> Any:
-        value = condition(frame)
-        if value is True:
-            return yes(frame)
-        if value is False:
-            return no(frame)
-        raise no_overload()
-
-    return choose
-
-
-def _not_strictly_false(step: Step) -> Step:
-    def judge(frame: Frame) -> bool:
-        try:
-            return step(frame) is not False
-        except CelError:
-            return True
-
-    return judge
-
-
-def _or_else(left: Step, right: Step, *, unwrap: bool) -> Step:
-    def choose(frame: Frame) -> Any:
-        value = left(frame)
-        if value.__class__ is not Optional:
-            raise no_overload()
-        if not value.present:
-            return right(frame)
-        return value.value if unwrap else value
-
-    return choose
