@@ -79,9 +79,19 @@ def _same_quantity(live: Any, desired: Any) -> bool:
         return False
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes equal parts out twice: an alias is hard to read and to take a piece of."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
 def to_yaml(value: Any) -> str:
     """YAML as people write it: block style, the order kept, nothing folded."""
-    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=2**31, indent=2))
+    text = yaml.dump(
+        value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31, indent=2
+    )
+    return str(text)
 
 
 def text(before: Any, after: Any, *, context: int = 3) -> str:

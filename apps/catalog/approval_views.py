@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.catalog import selectors, services
-from apps.catalog.forms import DecisionForm
+from apps.catalog.forms import DecisionForm, plain_pattern
 from apps.catalog.models import Approval, ClassVersion
 from apps.catalog.tables import APPROVALS
 from apps.common import refusals, tables
@@ -77,7 +77,7 @@ def _context(request: HttpRequest, approval: Approval) -> dict[str, Any]:
         "version": version,
         "is_class": isinstance(version, ClassVersion),
         "earlier": earlier,
-        "diff": diffs.text(earlier.content if earlier else None, version.content),
+        "diff": diffs.text(_plain(earlier) if earlier else None, _plain(version)),
         "becomes": _becomes(version),
         "shapes": _shapes(version),
         "clusters": selectors.clusters(),
@@ -86,6 +86,13 @@ def _context(request: HttpRequest, approval: Approval) -> dict[str, Any]:
         "why_not": _why_not(user, approval),
         "may_take_back": user.has_platform_role(PlatformRole.ADMIN),
     }
+
+
+def _plain(version: Any) -> Any:
+    """The content in a fixed order, without what is empty."""
+    if isinstance(version, ClassVersion):
+        return deviceclasses.content_of(deviceclasses.class_from(version.content))
+    return plain_pattern(version.content)
 
 
 def _becomes(version: Any) -> str:

@@ -8,6 +8,7 @@ from django import forms
 from apps.catalog.models import DeviceClass
 from apps.inventory.models import Cluster
 from apps.tenancy.models import Tenant
+from domain import patterns
 from domain.diffs import to_yaml
 from domain.errors import InvalidValue
 
@@ -264,8 +265,13 @@ def _plugin(data: dict[str, Any], choices: list[str]) -> dict[str, Any]:
 
 
 def pattern_yaml(content: dict[str, Any]) -> str:
-    """Content as people edit it: what is empty is left out."""
-    return to_yaml(_slim(content))
+    """Content as people edit it: in a fixed order, and what is empty is left out."""
+    return to_yaml(plain_pattern(content))
+
+
+def plain_pattern(content: dict[str, Any]) -> Any:
+    # Stored JSON has no order of its own.
+    return _slim(patterns.content_of(patterns.pattern_from(content)))
 
 
 def _slim(value: Any) -> Any:

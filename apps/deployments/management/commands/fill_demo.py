@@ -67,11 +67,19 @@ def _cluster(slug: str, kubeconfig: Path) -> Cluster:
             "mode": Mode.MANAGE,
         },
     )
-    if connections.stored(row) != found:
+    if not _holds(row, found):
         row.server = found.server
         row.credentials = connections.sealed(found)
         row.save(update_fields=["server", "credentials", "updated_at"])
     return row
+
+
+def _holds(row: Cluster, found: credentials.Credentials) -> bool:
+    """Are these the row's credentials? No, when its keys have been lost."""
+    try:
+        return connections.stored(row) == found
+    except BadCredentials:
+        return False
 
 
 def _people(password: str) -> dict[str, User]:
