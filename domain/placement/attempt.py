@@ -10,7 +10,7 @@ from domain.placement.devices import Node, TaintRule
 from domain.placement.features import Features
 from domain.placement.fleet import Fleet
 from domain.placement.ledger import Ledger
-from domain.placement.pools import Pool
+from domain.placement.pools import View
 from domain.placement.requests import demands
 from domain.placement.results import allocation
 from domain.placement.search import Search
@@ -19,7 +19,7 @@ from domain.placement.site import Site
 MOST_STEPS = 200_000
 """Steps of the search per node before the answer is "unknown"; a scheduler has 10 seconds."""
 
-Gather = Callable[[Node], Sequence[Pool]]
+Gather = Callable[[Node], View]
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Attempt:
         """
         site = Site(
             node=node,
-            pools=tuple(self.gather(node)),
+            view=self.gather(node),
             ledger=self.ledger,
             rules=self.rules if self.features.device_taint_rules else (),
             features=self.features,
@@ -77,6 +77,6 @@ def attempt_on(
         rules=tuple(fleet.rules.values()),
         ledger=ledger,
         features=features,
-        gather=lambda node: fleet.pools_of(node, features),
+        gather=lambda node: fleet.view_from(node, features),
         most_steps=most_steps,
     )

@@ -17,11 +17,13 @@ from domain.placement.faults import Fatal, Malformed, PlacementError
 from domain.placement.features import DEFAULT, Features
 from domain.placement.fleet import Fleet
 from domain.placement.placing import place
+from domain.placement.pools import View
 from domain.placement.sight import Seen, Sight, sight
 from domain.placement.site import Site
 from domain.placement.verdicts import CompileError, selector
 
 SAMPLE = 5
+NOWHERE = Node("", {})
 _TOP_VALUES = 4
 
 
@@ -134,7 +136,7 @@ class _Scene:
     def _narrow(self, walk: "_Walk", claim: Claim, request: Request) -> None:
         ledger = self.fleet.ledger(self.features)
         rules = tuple(self.fleet.rules.values()) if self.features.device_taint_rules else ()
-        site = Site(Node("", {}), (), ledger, rules, self.features, CounterBook(ledger))
+        site = Site(NOWHERE, View((), ()), ledger, rules, self.features, CounterBook(ledger))
         walk.keep("not tainted", lambda seen: _taint_reason(site, request, seen.device))
         walk.keep(
             "not in use",
@@ -301,7 +303,7 @@ def match_count(
     scene = sight(fleet, features, [fleet.nodes[name] for name in sorted(fleet.nodes)])
     ledger = fleet.ledger(features)
     rules = tuple(fleet.rules.values()) if features.device_taint_rules else ()
-    site = Site(Node("", {}), (), ledger, rules, features, CounterBook(ledger))
+    site = Site(NOWHERE, View((), ()), ledger, rules, features, CounterBook(ledger))
     anyone = Request("any", "")
     matches = free = 0
     problems: Counter[str] = Counter()

@@ -16,7 +16,7 @@ from domain.placement.features import Features
 from domain.placement.ledger import Ledger
 from domain.placement.pods.index import PodIndex
 from domain.placement.pods.reading import read_pod
-from domain.placement.pools import Pool, gather
+from domain.placement.pools import View, gather
 from domain.placement.published import read_node, read_slice, read_taint_rule
 from domain.placement.slices import SliceIndex
 from domain.placement.versions import as_v1
@@ -65,7 +65,7 @@ class Fleet:
     pods: PodIndex = field(default_factory=PodIndex)
     faults: Mapping[Key, Fault] = field(default_factory=dict)
     ledgers: dict[bool, Ledger] = field(default_factory=dict, repr=False, compare=False)
-    pools: dict[Any, tuple[Pool, ...]] = field(default_factory=dict, repr=False, compare=False)
+    views: dict[Any, View] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def build(cls, objects: Iterable[Mapping[str, Any]]) -> "Fleet":
@@ -88,7 +88,7 @@ class Fleet:
                 found.add(held.holdings)
         return found
 
-    def pools_of(self, node: Node, features: Features) -> tuple[Pool, ...]:
+    def view_from(self, node: Node, features: Features) -> View:
         """What a node sees, gathered once. Raises Fatal as `gather` does."""
         switches = (
             features.partitionable_devices,
@@ -96,9 +96,9 @@ class Fleet:
             features.fixed_node_selectors,
         )
         key = (node.name, *switches)
-        found = self.pools.get(key)
+        found = self.views.get(key)
         if found is None:
-            found = self.pools[key] = gather(self, node, features)
+            found = self.views[key] = View.of(gather(self, node, features))
         return found
 
     def slices_on(self, node_name: str) -> Sequence[Slice]:
@@ -140,23 +140,23 @@ class _Work:
     fields: dict[str, Any] = field(default_factory=dict)
     ledgers: dict[bool, Ledger] = field(default_factory=dict)
     stale: set[str] | None = field(default_factory=set)
-    """Nodes whose pools have to be gathered anew; None for all."""
+    """Nodes whose view has to be gathered anew; None for all."""
 
     @classmethod
     def of(cls, fleet: Fleet) -> Self:
         return cls(fleet, ledgers=dict(fleet.ledgers))
 
     def done(self) -> Fleet:
-        return replace(self.fleet, ledgers=self.ledgers, pools=self._pools(), **self.fields)
+        return replace(self.fleet, ledgers=self.ledgers, views=self._views(), **self.fields)
 
-    def _pools(self) -> dict[Any, tuple[Pool, ...]]:
-        """What nodes that nothing of this concerns have gathered already."""
+    def _views(self) -> dict[Any, View]:
+        """Of the nodes that nothing of this concerns."""
         if self.stale is None:
             return {}
-        known = self.fleet.pools
+        known = self.fleet.views
         if not self.stale:
             return known
-        return {key: pools for key, pools in known.items() if key[0] not in self.stale}
+        return {key: view for key, view in known.items() if key[0] not in self.stale}
 
     def upsert(self, raw: Mapping[str, Any]) -> None:
         key = _key(raw)

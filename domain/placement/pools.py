@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from domain.placement.devices import CounterSet, Node, PoolID, Slice
+from domain.placement.devices import CounterSet, Device, Node, PoolID, Slice
 from domain.placement.faults import Fatal
 from domain.placement.features import Features
 
@@ -32,6 +32,34 @@ class Pool:
     @property
     def has_binding_conditions(self) -> bool:
         return any(device.binding_conditions for one in self.slices for device in one.devices)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A device in its place: order and counters depend on slice and pool."""
+
+    device: Device
+    slice: Slice
+    pool: Pool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """What one node sees: its pools, and the usable devices in the order of the search."""
+
+    pools: tuple[Pool, ...]
+    candidates: tuple[Candidate, ...]
+
+    @classmethod
+    def of(cls, pools: tuple[Pool, ...]) -> "View":
+        usable = [
+            Candidate(device, one, pool)
+            for pool in pools
+            if pool.is_usable
+            for one in pool.slices
+            for device in one.devices
+        ]
+        return cls(pools, tuple(usable))
 
 
 class Published(Protocol):

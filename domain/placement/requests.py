@@ -13,7 +13,8 @@ from domain.placement.claims import (
     RequestLine,
 )
 from domain.placement.faults import Fatal, NodeError
-from domain.placement.site import Candidate, Site
+from domain.placement.pools import Candidate
+from domain.placement.site import Site
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +122,7 @@ def _every_device(
     """All that match, in use or not: one that cannot be had later makes the request fail."""
     where = f"claim {claim}, request {request.name}"
     found = []
-    for pool in site.pools:
+    for pool in site.view.pools:
         if not pool.is_usable:
             state = "being updated" if pool.is_incomplete else "invalid"
             error = NodeError if site.features.fixed_all_devices else Fatal

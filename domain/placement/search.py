@@ -18,9 +18,10 @@ from domain.placement.counters import CounterPicks
 from domain.placement.derived import Attributes
 from domain.placement.devices import Device, DeviceID
 from domain.placement.faults import Fatal, Unknown
+from domain.placement.pools import Candidate
 from domain.placement.requests import Demand, Wanted
 from domain.placement.results import Pick
-from domain.placement.site import Candidate, Site
+from domain.placement.site import Site
 
 Undo = Callable[[], None]
 
@@ -46,7 +47,7 @@ class Search:
     wanted: Wanted
     most_steps: int
     steps: int = 0
-    candidates: list[Candidate] = field(init=False)
+    candidates: Sequence[Candidate] = field(init=False)
     rules: list[list[Rule]] = field(init=False)
     counters: CounterPicks = field(init=False)
     picks: list[list[Pick]] = field(init=False)
@@ -58,7 +59,7 @@ class Search:
     def __post_init__(self) -> None:
         lookup = Attributes().lookup
         lists = self.site.features.list_type_attributes
-        self.candidates = self.site.candidates()
+        self.candidates = self.site.view.candidates
         self.rules = [rules_of(claim, lookup, lists=lists) for claim in self.claims]
         self.counters = CounterPicks(self.site.book)
         self.picks = [[] for _ in self.claims]

@@ -8,7 +8,7 @@ from domain.placement.devices import Device, DeviceID, Node, PoolID
 from domain.placement.faults import Fatal
 from domain.placement.features import Features
 from domain.placement.fleet import Fleet
-from domain.placement.site import Candidate
+from domain.placement.pools import Candidate
 
 
 @dataclass(slots=True)
@@ -38,22 +38,21 @@ def sight(fleet: Fleet, features: Features, nodes: Iterable[Node]) -> Sight:
     hidden: dict[PoolID, str] = {}
     for node in nodes:
         try:
-            pools = fleet.pools_of(node, features)
+            view = fleet.view_from(node, features)
         except Fatal as problem:
             hidden[PoolID("", node.name)] = str(problem)
             continue
-        for pool in pools:
+        for pool in view.pools:
             if not pool.is_usable:
                 hidden[pool.id] = pool.invalid_reason or "pool is being updated"
+        for candidate in view.candidates:
+            device = candidate.device
+            if candidate.slice.per_device and not device.reach.includes(node.name, node.labels):
                 continue
-            for one in pool.slices:
-                for device in one.devices:
-                    if one.per_device and not device.reach.includes(node.name, node.labels):
-                        continue
-                    known = seen.get(device.id)
-                    if known is None:
-                        known = seen[device.id] = Seen(Candidate(device, one, pool))
-                    known.nodes.append(node.name)
+            known = seen.get(device.id)
+            if known is None:
+                known = seen[device.id] = Seen(candidate)
+            known.nodes.append(node.name)
     return Sight(_published(fleet), seen, hidden)
 
 

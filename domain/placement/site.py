@@ -12,19 +12,10 @@ from domain.placement.devices import Device, Node, Slice, Taint, TaintRule
 from domain.placement.faults import Fatal, NodeError
 from domain.placement.features import Features
 from domain.placement.ledger import Ledger
-from domain.placement.pools import Pool
+from domain.placement.pools import Candidate, View
 from domain.placement.verdicts import CompileError, selector
 
 OPTIONAL_OPERATIONS = "DRAOptionalNodeOperations"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
-    """A device in its place: order and counters depend on slice and pool."""
-
-    device: Device
-    slice: Slice
-    pool: Pool
 
 
 @dataclass(slots=True)
@@ -32,23 +23,13 @@ class Site:
     """One node as one attempt sees it."""
 
     node: Node
-    pools: Sequence[Pool]
+    view: View
     ledger: Ledger
     rules: Sequence[TaintRule]
     features: Features
     book: CounterBook
     verdicts: dict[tuple[int, int], bool] = field(default_factory=dict)
     amounts: dict[tuple[int, int], Mapping[str, Amount] | None] = field(default_factory=dict)
-
-    def candidates(self) -> list[Candidate]:
-        """Usable devices in the order in which the search tries them."""
-        return [
-            Candidate(device, one, pool)
-            for pool in self.pools
-            if pool.is_usable
-            for one in pool.slices
-            for device in one.devices
-        ]
 
     def selectable(
         self, claim: Claim, request: Request, owner: DeviceClass, candidate: Candidate
@@ -97,7 +78,7 @@ class Site:
 
     def complain_of_invalid_pools(self) -> None:
         """Raises NodeError, for use after nothing was found."""
-        if any(pool.invalid_reason for pool in self.pools):
+        if any(pool.invalid_reason for pool in self.view.pools):
             raise NodeError("invalid resource pools were encountered")
 
     def supports_operations(self, one: Slice) -> bool:

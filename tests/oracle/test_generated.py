@@ -7,12 +7,12 @@ from tests.oracle import random_cases
 from tests.oracle.compare import verdict
 from tests.oracle.oracle import Oracle
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.timeout(900)]
 
 CASES = 20_000
 CHUNK = 2_500
 SEQUENCES = 200
-SEQUENCE_CHUNK = 25
+SEQUENCE_CHUNK = 20
 
 
 @pytest.fixture(scope="module")
