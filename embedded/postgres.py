@@ -69,12 +69,15 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def running(folder: Path, *, port: int = 0, fast: bool = False) -> Iterator[str]:
+def running(
+    folder: Path, *, port: int = 0, fast: bool = False, programs: Path | None = None
+) -> Iterator[str]:
     """Run a server whose files live in `folder`; yields the URL of its database.
 
-    `fast` gives up safety against power cuts. The server ends with the block, and with us.
+    `fast` gives up safety against power cuts. `programs` is the folder of another PostgreSQL's
+    programs. The server ends with the block, and with us.
     """
-    cluster = prepare(folder, port=port, fast=fast)
+    cluster = prepare(folder, port=port, fast=fast, programs=programs)
     log = cluster.data.parent / "postgres.log"
     with log.open("ab") as sink:
         process = spawn(cluster.command, output=sink)
@@ -85,10 +88,12 @@ def running(folder: Path, *, port: int = 0, fast: bool = False) -> Iterator[str]
         stop(process, cluster.command.stop_signal)
 
 
-def prepare(folder: Path, *, port: int = 0, fast: bool = False) -> Cluster:
+def prepare(
+    folder: Path, *, port: int = 0, fast: bool = False, programs: Path | None = None
+) -> Cluster:
     """Make the data folder if it is not there and return how to start the server on it."""
     account = unprivileged_account()
-    binaries = _reachable_binaries(account)
+    binaries = programs or _reachable_binaries(account)
     home = _reachable_home(folder, account)
     data = home / "data"
     password = _password(home, account)
@@ -149,8 +154,6 @@ def _initialise(binaries: Path, data: Path, account: Account | None) -> None:
             "--locale=C.UTF-8",
             "--no-sync",
             "--no-instructions",
-            # The password is random and long: hashing it slowly would only slow us down.
-            "--set=scram_iterations=1",
         ],
         user=account.uid if account else None,
         group=account.gid if account else None,

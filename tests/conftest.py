@@ -45,7 +45,8 @@ def database_url() -> Iterator[str]:
             return
     folder = Path(tempfile.mkdtemp(prefix="claimyard-postgres-"))
     try:
-        with postgres.running(folder, fast=True) as url:
+        named = os.environ.get("CLAIMYARD_TEST_POSTGRES")
+        with postgres.running(folder, fast=True, programs=Path(named) if named else None) as url:
             os.environ["CLAIMYARD_DATABASE_URL"] = url
             yield url
     finally:
