@@ -10,19 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
+from tests.oracle.cel_rare import rare
 from tests.oracle.cel_words import (
-    ADDRESSES,
-    CLOCK,
     DEFAULT,
-    DURATIONS,
-    INSTANTS,
-    IP_TESTS,
-    NETWORKS,
     PATTERNS,
     QUANTITIES,
     SCALARS,
-    URL_PARTS,
-    URLS,
     VERSIONS,
     WORDS,
     Choices,
@@ -355,42 +348,4 @@ class Grammar(Choices):
 
     def rare(self, depth: int) -> str:
         """What few selectors use."""
-        return self.one(
-            lambda: f"ip({self.word(ADDRESSES)}).family() == 4",
-            lambda: f"ip({self.word(ADDRESSES)}).{self.rng.choice(IP_TESTS)}()",
-            lambda: f"isIP({self.string(depth)})",
-            lambda: f"cidr({self.word(NETWORKS)}).containsIP({self.word(ADDRESSES)})",
-            lambda: f"cidr({self.word(NETWORKS)}).containsCIDR({self.word(NETWORKS)})",
-            lambda: f"cidr({self.word(NETWORKS)}).masked().prefixLength() > {self.integer(0)}",
-            lambda: f"url({self.word(URLS)}).{self.rng.choice(URL_PARTS)}() == {self.string(0)}",
-            lambda: f"isURL({self.string(0)})",
-            lambda: f"duration({self.word(DURATIONS)}) > duration({self.word(DURATIONS)})",
-            lambda: (
-                f"timestamp({self.word(INSTANTS)}).{self.rng.choice(CLOCK)}() > {self.integer(0)}"
-            ),
-            lambda: (
-                f"timestamp({self.word(INSTANTS)}) + duration({self.word(DURATIONS)})"
-                f" > timestamp({self.word(INSTANTS)})"
-            ),
-            lambda: f"type({self.any_kind(depth)}) == {self.rng.choice(('int', 'string', 'bool'))}",
-            lambda: f"dyn({self.any_kind(depth)}) == {self.any_kind(depth)}",
-            lambda: f"!format.dns1123Label().validate({self.string(depth)}).hasValue()",
-            lambda: (
-                f"optional.of({self.integer(depth)}).optMap(o, o + 1).orValue(0)"
-                f" > {self.integer(0)}"
-            ),
-            lambda: f"optional.ofNonZeroValue({self.string(depth)}).hasValue()",
-            lambda: f"{self.strings(depth)}.first().orValue('none') == {self.string(0)}",
-            lambda: (
-                f"{{{self.string(0)}: {self.integer(depth)}}}.transformMap(k, v, v + 1).size() == 1"
-            ),
-            lambda: (
-                f"[{self.integers(depth)}, {self.integers(0)}].flatten().size() > {self.integer(0)}"
-            ),
-            lambda: f"{self.integers(depth)}.isSorted()",
-            lambda: f"bytes({self.string(depth)}).size() > {self.integer(0)}",
-            lambda: (
-                "device.attributes.exists(d, device.attributes[d].exists("
-                f"n, n == {self.string(0)}))"
-            ),
-        )
+        return rare(self, depth)

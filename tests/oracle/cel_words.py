@@ -88,6 +88,9 @@ class Choices:
         return literal(self.rng.choice(words))
 
     def fresh(self) -> str:
+        """A name for a variable; an odd one hides another name."""
+        if self.odd() and self.maybe(0.3):
+            return self.rng.choice(("device", "v0", "int", "e", "ip"))
         return f"v{len(self.variables)}"
 
     # Reading the device

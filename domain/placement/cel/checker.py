@@ -144,7 +144,10 @@ class _Checker:
     def _ident(self, expr: Ident) -> None:
         found = None if expr.name.startswith(".") else self._local(expr.name)
         if found is None:
-            found = self._global(expr, expr.name.removeprefix("."))
+            plain = expr.name.removeprefix(".")
+            found = self._global(expr, plain)
+            if found is not None and self._local(plain) is None:
+                expr.name = plain
         if found is None:
             self._undeclared(expr, expr.name)
         else:

@@ -101,6 +101,8 @@ class _Planner:
 
     def _ident(self, expr: Ident) -> Step:
         if expr.id in self.checked.type_names:
+            if expr.name.startswith("."):  # written past a variable of the same name
+                raise CelError(f"reference to undefined type: {expr.name}")
             return Constant(type_value(self.checked.type_names[expr.id]))
         for name, read in reversed(self.variables):
             if name == expr.name:
@@ -240,8 +242,8 @@ class _Planner:
 
         def build(frame: Frame) -> dict[Any, Any]:
             found = LiteralMap()
-            for key_step, value_step, optional in entries:
-                key, value = key_step(frame), value_step(frame)
+            for key_of, value_of, optional in entries:
+                key, value = key_of(frame), value_of(frame)
                 if optional:
                     if value.__class__ is not Optional:
                         raise CelError(

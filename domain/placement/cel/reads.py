@@ -98,7 +98,7 @@ class _Walk:
         for known_name, known in reversed(self.variables):
             if known_name == name:
                 return known
-        return (Part(),) if name == "device" else None
+        return (Part(),) if name in ("device", ".device") else None
 
     def _select(self, expr: Select) -> Known:
         operand = self.trace(expr.operand)

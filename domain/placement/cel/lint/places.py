@@ -17,7 +17,7 @@ INDEXING = ("_[_]", "_?._", "_[?_]")
 
 def places(root: Expr) -> dict[int, tuple[str, ...]]:
     found: dict[int, tuple[str, ...]] = {}
-    _walk(root, {"device": ()}, found)
+    _walk(root, {"device": (), ".device": ()}, found)
     return found
 
 
