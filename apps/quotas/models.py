@@ -17,6 +17,8 @@ class TenantNamespace(Applied):
     namespace = models.CharField(max_length=63, validators=[dns_label])
     # A namespace that was there before: it is labelled, and outlives the tenant's leaving.
     adopted = models.BooleanField(default=False)
+    # Of what was last applied: other rooms' changes, such as a new class, change what is wanted.
+    applied_hash = models.CharField(max_length=64, blank=True, editable=False)
 
     class Meta:
         ordering = ["tenant", "cluster"]

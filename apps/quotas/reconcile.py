@@ -7,7 +7,7 @@ from apps.common import leases
 from apps.inventory import writing
 from apps.quotas import selectors
 from apps.quotas.models import TenantNamespace
-from domain import policies
+from domain import canonical, policies
 from kube.errors import Transient
 
 LEASE_SECONDS = 60
@@ -25,16 +25,23 @@ def reconcile_namespace(row_id: int) -> None:
     row = rows.select_related("tenant", "cluster").get()
     changes: dict[str, Any] = {}
     try:
-        outcome = writing.keep_so(
-            row.cluster,
-            policies.render(selectors.space_of(row)),
-            adopt=row.adopted,
-            force=row.is_forced or row.adopted,
-            touch=not row.is_settled,
-        )
-        changes = record(row, outcome)
+        changes = _keep_so(row)
     except Transient as error:
         changes = away(row, error)
         raise
     finally:
         leases.finish(rows, token, **changes)
+
+
+def _keep_so(row: TenantNamespace) -> dict[str, Any]:
+    manifests = policies.render(selectors.space_of(row))
+    wanted = canonical.digest(manifests)
+    outcome = writing.keep_so(
+        row.cluster,
+        manifests,
+        adopt=row.adopted,
+        force=row.is_forced or row.adopted,
+        touch=not row.is_settled or wanted != row.applied_hash,
+    )
+    taken = outcome.condition.status == "True"
+    return record(row, outcome) | {"applied_hash": wanted if taken else row.applied_hash}
