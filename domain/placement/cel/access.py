@@ -14,6 +14,7 @@ from domain.placement.cel.values import (
     LiteralMap,
     Optional,
     as_key,
+    go_type,
     no_overload,
     same,
     shown,
@@ -59,6 +60,7 @@ def index(value: Any, key: Any) -> Any:
     """`value[key]` and `value.key`; of an optional, the optional of the part."""
     if value.__class__ is Optional:
         return optional_index(value, key)
+    check_index(key)
     found = _find(value, key)
     if found is MISSING:
         raise CelError(f"no such key: {shown(key)}")
@@ -67,8 +69,15 @@ def index(value: Any, key: Any) -> Any:
     return found
 
 
+def check_index(key: Any) -> None:
+    """Raises CelError for what can be no index or key."""
+    if key.__class__ not in SIMPLE:
+        raise CelError(f"invalid qualifier type: {go_type(key)}")
+
+
 def optional_index(value: Any, key: Any) -> Optional:
     """`value[?key]` and `value.?key`."""
+    check_index(key)
     if value.__class__ is Optional:
         if not value.present:
             return NONE

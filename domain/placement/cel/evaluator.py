@@ -173,6 +173,12 @@ class _Planner:
             return quick
         operands = [*([expr.target] if expr.target is not None else []), *expr.args]
         steps = [self.step(operand) for operand in operands]
+        return self._operator(expr, steps) or self._function(expr, steps)
+
+    def _operator(self, expr: Call, steps: list[Step]) -> Step | None:
+        """The step of what is no ordinary function."""
+        if expr.function in ("_[_]", "_[?_]") and isinstance(steps[1], Constant):
+            access.check_index(steps[1].value)
         match expr.function:
             case "_&&_":
                 return both(*steps)
@@ -190,7 +196,7 @@ class _Planner:
                 return or_else(*steps, unwrap=expr.function == "orValue")
             case "@in":
                 return self._in(expr, *steps)
-        return self._function(expr, steps)
+        return None
 
     def _function(self, expr: Call, steps: list[Step]) -> Step:
         if expr.function in PATTERNED and is_text(steps[1]):

@@ -152,6 +152,8 @@ def _planned(checked: Checked) -> Planned | CompileFailure | Unsupported:
         return plan(checked)
     except CelError as error:
         return CompileFailure(f"program instantiation failed: {error}", None)
+    except Aborted as error:
+        return Unsupported(f"Kubernetes' own compiler breaks off: {error}")
 
 
 def _named(type_: Type) -> str:

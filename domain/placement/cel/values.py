@@ -177,15 +177,15 @@ def cannot(function: str, value: Any) -> CelError:
 def as_key(value: Any) -> Any:
     """The value as a key of a Python dict.
 
-    Raises Aborted for a version, which breaks upstream's hash table of keys.
+    Raises Aborted for a version or bytes, which break upstream's hash table of keys.
     """
     kind = value.__class__
     if kind is str or kind in NUMBERS:
         return value
     if kind is bool:
         return BOOL_KEYS[value]
-    if kind is Semver:
-        raise Aborted("internal error: runtime error: hash of unhashable type cel.Semver")
+    if kind is Semver or kind is bytes:
+        raise Aborted(f"internal error: runtime error: hash of unhashable type {go_type(value)}")
     return Key(value)
 
 
