@@ -86,6 +86,15 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """What is neither printable nor a line end is quoted, so that it reads back as it was."""
+    odd = not text.replace("\n", "").isprintable()
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if odd else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
 def to_yaml(value: Any) -> str:
     """YAML as people write it: block style, the order kept, nothing folded."""
     text = yaml.dump(

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain import patterns
@@ -135,6 +135,7 @@ HOSTILE = (
 )
 
 
+@settings(deadline=None)  # the first evaluation loads the grammar
 @given(HOSTILE)
 def test_whatever_a_choice_says_only_that_very_text_matches(choice: str) -> None:
     """Evaluated by the engine that the placement uses, on devices with and without the text."""
