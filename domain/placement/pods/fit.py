@@ -18,6 +18,10 @@ from domain.placement.pods.extended import classes_by_resource, special_claim
 from domain.placement.pods.filters import AFFINITY_NAMES, Room, name_affinity, refusals
 from domain.placement.pods.reading import Pod, read_pod
 
+BINDING_FAILS = (
+    "binding: Kubernetes 1.37 fails to bind a pod that has claims of its own and extended "
+    "resources which this node's device plugin serves though a device class could"
+)
 UNREACHABLE = "resourceclaim not available on the node"
 
 Fit = Literal["fits", "no", "fatal", "unknown"]
@@ -124,6 +128,9 @@ class PodAttempt:
         if extended is not None:
             wanted.append(read_claim(extended))
         reachable = self.claims.reachable_from(node)
+        skipped = self.considered_not
+        if self.served and extended is None and self.pod.claims:
+            skipped = (*skipped, BINDING_FAILS)
         if not wanted:
             return (
                 self._answer(node, "fits") if reachable else self._answer(node, "no", UNREACHABLE)
@@ -139,7 +146,7 @@ class PodAttempt:
         allocations = {
             claim.name: found for claim, found in zip(wanted, decision.allocations, strict=True)
         }
-        return PodFit(node.name, "fits", (), allocations, self.considered_not)
+        return PodFit(node.name, "fits", (), allocations, skipped)
 
     def extended_claim_on(self, node: Node) -> Mapping[str, Any] | None:
         """The claim that stands for extended resources there, if a class serves any."""

@@ -243,6 +243,18 @@ def test_a_device_plugin_with_stock_goes_before_the_class() -> None:
     assert two.reasons == (f"Insufficient {GPU}",)
 
 
+def test_a_pod_that_the_running_release_fails_to_bind_is_told_so() -> None:
+    plugin = node("node-0")
+    plugin["status"]["allocatable"][GPU] = "1"
+    fleet = with_claim(device_class("gpu", extendedResourceName=GPU), plugin)
+    both = pod(
+        resourceClaims=[{"name": "gpu", "resourceClaimName": "c"}],
+        containers=[requesting(**{GPU: "1"})],
+    )
+    assert "fails to bind" in fit(fleet, both).considered_not[0]
+    assert not fit(fleet, both, "node-1").considered_not
+
+
 def test_init_containers_reuse_what_later_ones_ask_for() -> None:
     fleet = with_claim(
         published(device("gpu-0"), device("gpu-1"), device("gpu-2")),
