@@ -188,11 +188,11 @@ class Api:
     ) -> Outcome:
         entry = self.existing(kind, namespace, name)
         item = change(entry.parsed())
-        meta = item.get("metadata")
-        if not isinstance(meta, dict) or meta.get("name") != name:
+        meta = item["metadata"] if isinstance(item.get("metadata"), dict) else {}
+        if meta.get("name") != name:
             raise problems.bad_request(
-                f"the name of the object ({(meta or {}).get('name', '')}) does not match the name "
-                f"on the URL ({name})"
+                f"the name of the object ({meta.get('name', '')}) does not match the name on the "
+                f"URL ({name})"
             )
         try:
             warnings = self.fit(kind, item, options)
@@ -325,8 +325,10 @@ class Api:
     ) -> list[str]:
         """Drop unknown fields and tell of them. Raises Refused (400) if strict, or ill-typed."""
         misfits = fitted(item, self.type_of(kind))
-        ill_typed = [] if kind.custom else [m for m in misfits if m.expected is not None]
+        ill_typed = [misfit for misfit in misfits if misfit.expected is not None]
         for misfit in ill_typed:
+            if kind.custom and not misfit.path.startswith("metadata"):
+                continue  # its schema is judged later, in its own words
             if applying:
                 raise _untyped(kind, item, typed_trouble(misfit))
             raise _Undecodable(kind, cannot_unmarshal(misfit))

@@ -104,6 +104,8 @@ class CustomKinds:
 
 
 def _complete(kind: Kind, item: dict[str, Any]) -> None:
+    if causes := _faults(item, built_in(kind.schema), ""):
+        raise invalid(kind, item["metadata"].get("name", ""), causes)
     spec = item["spec"]
     names = spec["names"]
     expected = f"{names['plural']}.{spec['group']}"

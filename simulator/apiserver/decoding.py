@@ -84,7 +84,9 @@ def object_of(kind: Kind, document: Any, *, applying: bool = False) -> dict[str,
     if not kind.custom:
         document.setdefault("kind", kind.kind)
         document.setdefault("apiVersion", kind.group_version)
-    version, name = document.get("apiVersion"), document.get("kind")
+    version, name = document.get("apiVersion") or "", document.get("kind") or ""
+    if not isinstance(name, str) or not isinstance(version, str):
+        raise bad_request("json: cannot unmarshal kind and apiVersion: expected strings")
     if not name:
         raise bad_request(f"Object 'Kind' is missing in '{_short(document)}'")
     if not version:

@@ -34,6 +34,8 @@ def json_patch(target: Any, operations: Any) -> Any:
         )
     document = copy.deepcopy(target)
     for operation in operations:
+        if not isinstance(operation, dict):
+            raise _unprocessable()
         document = _step(document, operation)
     return document
 
@@ -41,23 +43,29 @@ def json_patch(target: Any, operations: Any) -> Any:
 def _step(document: Any, operation: dict[str, Any]) -> Any:
     name = operation.get("op")
     path = _pointer(operation.get("path", ""))
+    value = copy.deepcopy(operation.get("value"))
     if name in ("move", "copy"):
-        value = copy.deepcopy(_found(document, _pointer(operation.get("from", ""))))
+        source = _pointer(operation.get("from", ""))
+        value = copy.deepcopy(_found(document, source))
         if name == "move":
-            document = _removed(document, _pointer(operation["from"]))
+            if path[: len(source)] == source and path != source:
+                raise _unprocessable()
+            document = _removed(document, source)
         return _added(document, path, value)
     if name == "add":
-        return _added(document, path, operation.get("value"))
+        return _added(document, path, value)
     if name == "remove":
         return _removed(document, path)
     if name == "replace":
-        return _replaced(document, path, operation.get("value"))
+        return _replaced(document, path, value)
     if name == "test":
-        return _tested(document, path, operation)
+        return _tested(document, path, value)
     raise _unprocessable()
 
 
-def _pointer(text: str) -> list[str]:
+def _pointer(text: Any) -> list[str]:
+    if not isinstance(text, str) or (text and not text.startswith("/")):
+        raise _unprocessable()
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 
@@ -67,23 +75,32 @@ def _unprocessable() -> Refused:
     )
 
 
+def _place(node: list[Any], part: str, end: int) -> int:
+    """An index of a list, below `end`."""
+    if not part.isdecimal() or int(part) >= end:
+        raise _unprocessable()
+    return int(part)
+
+
 def _found(document: Any, path: list[str]) -> Any:
     node = document
     for part in path:
-        try:
-            node = node[int(part)] if isinstance(node, list) else node[part]
-        except (KeyError, IndexError, ValueError, TypeError):
-            raise _unprocessable() from None
+        if isinstance(node, list):
+            node = node[_place(node, part, len(node))]
+        elif isinstance(node, dict) and part in node:
+            node = node[part]
+        else:
+            raise _unprocessable()
     return node
 
 
 def _added(document: Any, path: list[str], value: Any) -> Any:
     if not path:
         return value
-    parent = _found(document, path[:-1])
-    last = path[-1]
+    parent, last = _found(document, path[:-1]), path[-1]
     if isinstance(parent, list):
-        parent.insert(len(parent) if last == "-" else _index(parent, last), value)
+        end = len(parent)
+        parent.insert(end if last == "-" else _place(parent, last, end + 1), value)
     elif isinstance(parent, dict):
         parent[last] = value
     else:
@@ -91,38 +108,36 @@ def _added(document: Any, path: list[str], value: Any) -> Any:
     return document
 
 
-def _index(parent: list[Any], text: str) -> int:
-    if not text.isdigit() or int(text) > len(parent):
-        raise _unprocessable()
-    return int(text)
-
-
 def _removed(document: Any, path: list[str]) -> Any:
     _found(document, path)
+    if not path:
+        return None
     parent = _found(document, path[:-1])
-    del parent[int(path[-1]) if isinstance(parent, list) else path[-1]]
+    if isinstance(parent, list):
+        del parent[int(path[-1])]
+    else:
+        del parent[path[-1]]
     return document
 
 
 def _replaced(document: Any, path: list[str], value: Any) -> Any:
     if not path:
         return value
-    parent = _found(document, path[:-1])
+    parent, last = _found(document, path[:-1]), path[-1]
     if isinstance(parent, list):
-        _found(document, path)
-        parent[int(path[-1])] = value
+        parent[_place(parent, last, len(parent))] = value
     elif isinstance(parent, dict):
-        parent[path[-1]] = value
+        parent[last] = value
     else:
         raise _unprocessable()
     return document
 
 
-def _tested(document: Any, path: list[str], operation: dict[str, Any]) -> Any:
+def _tested(document: Any, path: list[str], value: Any) -> Any:
     try:
-        same = _found(document, path) == operation.get("value")
+        same = _found(document, path) == value
     except Refused:
-        same = operation.get("value") is None
+        same = value is None
     if not same:
         raise _unprocessable()
     return document
@@ -177,6 +192,9 @@ def _merged_items(old: list[Any], new: list[Any], kind: Type) -> list[Any]:
     if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in new):
         return _plain_list(new)
     key = kind.merge_key
+    for item in new:
+        if not isinstance(item, dict) or not isinstance(item.get(key), str | int):
+            raise bad_request(f"map: {item} does not contain declared merge key: {key}")
     places = {item.get(key): place for place, item in enumerate(old)}
     named = {item.get(key) for item in new}
     alone = [place for place, item in enumerate(old) if item.get(key) not in named]
