@@ -41,7 +41,7 @@ bench: setup ## Measure the promised figures, one JSON line each; ONLY=prefix pi
 	@$(PYTHON) -m bench $(ONLY)
 
 fuzz: setup ## Compare the placement engine with the upstream allocator on generated cases (needs Go)
-	@$(PYTHON) -m tests.oracle.fuzz $(ARGS)
+	@$(PYTHON) -m tests.oracle.fuzz $(if $(N),--n $(N)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 pictures: setup ## Take the README's pictures from a demo of its own (needs Chromium)
 	@$(PYTHON) scripts/pictures.py

@@ -70,6 +70,8 @@ class Search:
             found = self._claim(0)
         except _TooMany as problem:
             raise Fatal("allocation max size exceeded") from problem
+        except RecursionError as problem:
+            raise Unknown("the claims of this attempt ask for too many devices") from problem
         if not found:
             self.site.complain_of_invalid_pools()
             return None
