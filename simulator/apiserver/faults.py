@@ -2,6 +2,7 @@
 
 import fnmatch
 import threading
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -23,7 +24,8 @@ class Fault:
     """`match` is "METHOD /path" with shell wildcards, "*" for everything; a watch is a WATCH.
 
     `times` < 0 means until it is cleared. `seconds` is how long latency takes, what Retry-After
-    says, and when a watch is dropped; `after` lets that many matching requests pass first.
+    says, and when a watch is dropped; `after` lets that many matching requests pass first. Watches
+    that are open are dropped too, at once: by `drop-watch`, up to its `times`, and by `away`.
     """
 
     kind: str
@@ -47,10 +49,12 @@ class Faults:
     def __init__(self) -> None:
         self._faults: list[Fault] = []
         self._lock = threading.Lock()
+        self.added: Callable[[Fault], None] = lambda fault: None
 
     def add(self, fault: Fault) -> Fault:
         with self._lock:
             self._faults.append(fault)
+        self.added(fault)
         return fault
 
     def clear(self) -> None:

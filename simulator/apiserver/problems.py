@@ -294,3 +294,7 @@ def foreign_namespace() -> Refused:
     return bad_request(
         "the namespace of the provided object does not match the namespace sent on the request"
     )
+
+
+def too_large(limit: int) -> Refused:
+    return Refused(413, f"Request entity too large: limit is {limit}")

@@ -22,6 +22,7 @@ from simulator.apiserver.resources import TRUE, Resources
 from simulator.apiserver.subresources import Subresources
 
 OPEN = (*HEALTH, "version")
+LARGEST_BODY = 3 << 20
 
 
 class Requests:
@@ -44,12 +45,15 @@ class Requests:
         self._subresources = subresources
         self._minor = minor
         self.url = ""
+        self.strike_watches = self._resources.strike_watches
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
         try:
             return await self._answer(request)
         except Refused as failure:
             return refusal(failure)
+        except web.HTTPRequestEntityTooLarge:
+            return refusal(problems.too_large(LARGEST_BODY))
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         path = request.path.strip("/")

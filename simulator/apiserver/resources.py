@@ -12,7 +12,7 @@ from simulator.apiserver.answers import Accepted, accepted, answer, streamed
 from simulator.apiserver.api import Api, Outcome, WriteOptions
 from simulator.apiserver.decoding import loaded, object_of
 from simulator.apiserver.deletion import DeleteOptions, Deleter
-from simulator.apiserver.faults import Faults
+from simulator.apiserver.faults import Fault, Faults
 from simulator.apiserver.kinds import Kind
 from simulator.apiserver.lists import Lister, list_body, selection, served
 from simulator.apiserver.paths import Target
@@ -59,6 +59,19 @@ class Resources:
         self._deleter = deleter
         self._faults = faults
         self._tables = Tables(api)
+        self._watches: dict[int, web.BaseRequest] = {}
+
+    def strike_watches(self, fault: Fault) -> None:
+        """Let a new fault fall on the watches that are open."""
+        for request in list(self._watches.values()):
+            if fault.kind == "away" and fault.concerns("WATCH", request.path):
+                _cut(request)
+            elif fault.kind == "drop-watch":
+                self._drop(request)
+
+    def _drop(self, request: web.BaseRequest) -> None:
+        if fault := self._faults.take("WATCH", request.path, "drop-watch"):
+            asyncio.get_running_loop().call_later(fault.seconds, _cut, request)
 
     async def collection(
         self, request: web.BaseRequest, kind: Kind, target: Target
@@ -152,13 +165,12 @@ class Resources:
     async def _pump(
         self, request: web.BaseRequest, response: web.StreamResponse, watch: Watch
     ) -> None:
-        fault = self._faults.take("WATCH", request.path, "drop-watch", "half-watch")
-        loop = asyncio.get_running_loop()
-        if fault and fault.kind == "drop-watch":
-            loop.call_later(fault.seconds, _cut, request)
+        fault = self._faults.take("WATCH", request.path, "half-watch")
+        self._drop(request)
+        self._watches[id(request)] = request
         try:
             async for chunk in watch.chunks():
-                if fault and fault.kind == "half-watch":
+                if fault:
                     await response.write(chunk[: len(chunk) // 2])
                     _cut(request)
                     return
@@ -167,6 +179,8 @@ class Resources:
             await response.write(error_line(failure))
         except ConnectionError:
             return
+        finally:
+            del self._watches[id(request)]
 
     def _shown_in_watch(
         self, kind: Kind, query: Mapping[str, str], form: Accepted

@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from aiohttp import web
@@ -14,17 +15,18 @@ from simulator.apiserver.api import Api, WriteOptions
 from simulator.apiserver.backends import Gateways, PodBackend
 from simulator.apiserver.credentials import Credentials
 from simulator.apiserver.deletion import Deleter
-from simulator.apiserver.faults import Faults
-from simulator.apiserver.kinds import Kinds
+from simulator.apiserver.faults import Fault, Faults
+from simulator.apiserver.kinds import Kind, Kinds
 from simulator.apiserver.lists import Lister
-from simulator.apiserver.requests import Requests, kind_of
+from simulator.apiserver.requests import LARGEST_BODY, Requests, kind_of
 from simulator.apiserver.store import Store
 from simulator.apiserver.subresources import Subresources
 
-LARGEST_BODY = 3 << 20
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 TAINT_RULES = frozenset({"devicetaintrules.resource.k8s.io"})
 SHUTDOWN_SECONDS = 0.2
+EVENT_LIFE = timedelta(hours=1)
+EXPIRY_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Server:
             minor=self.options.minor,
         )
         self._runner: web.AppRunner | None = None
+        self._expiry: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.url = ""
 
@@ -100,7 +103,9 @@ class Server:
         asyncio.run_coroutine_threadsafe(forget(), self._loop).result()
 
     async def __aenter__(self) -> "Server":
-        self._loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
+        self.faults.added = lambda fault: _soon(loop, self._requests.strike_watches, fault)
+        self._expiry = loop.create_task(self._expire_events())
         self._bootstrap()
         app = web.Application(client_max_size=LARGEST_BODY)
         app.router.add_route("*", "/{path:.*}", self._requests.respond)
@@ -133,10 +138,19 @@ class Server:
         return found
 
     async def __aexit__(self, *_: object) -> None:
+        if self._expiry is not None:
+            self._expiry.cancel()
         if self._runner is not None:
             await self._runner.cleanup()
         await self._subresources.pods.close()
         self.store.close()
+
+    async def _expire_events(self) -> None:
+        """Events live for an hour, as they do on a real server."""
+        kind = kind_of(self.api, ("", "v1", "events"))
+        while True:
+            expire(self.store, kind, datetime.now(UTC) - EVENT_LIFE)
+            await asyncio.sleep(EXPIRY_SECONDS)
 
     def _bootstrap(self) -> None:
         kind = kind_of(self.api, ("", "v1", "namespaces"))
@@ -144,6 +158,23 @@ class Server:
         for name in NAMESPACES:
             if self.store.get(kind, "", name) is None:
                 self.api.create(kind, "", {"metadata": {"name": name}}, options)
+
+
+def _soon(loop: asyncio.AbstractEventLoop, strike: Callable[[Fault], None], fault: Fault) -> None:
+    """Call `strike` on the server's loop, from whatever thread a fault was added in."""
+    with contextlib.suppress(RuntimeError):  # the server has ended
+        loop.call_soon_threadsafe(strike, fault)
+
+
+def expire(store: Store, kind: Kind, before: datetime) -> None:
+    """Remove the objects of a kind that were last written before a time."""
+    limit = before.strftime("%Y-%m-%dT%H:%M:%SZ")
+    for entry in list(store.shelf(kind).entries.values()):
+        item = entry.parsed()
+        meta = item["metadata"]
+        written = [o["time"] for o in meta.get("managedFields", ()) if o.get("time")]
+        if max([*written, meta["creationTimestamp"]]) < limit:
+            store.remove(kind, item)
 
 
 @contextlib.contextmanager

@@ -74,6 +74,16 @@ def test_a_watch_can_be_dropped(simulated: Server, api: Client) -> None:
         assert watch.seen(1) == [("ADDED", "a")]
 
 
+def test_open_watches_are_dropped_too(simulated: Server, api: Client) -> None:
+    revision = api.get(PATH).body["metadata"]["resourceVersion"]
+    for kind in ("drop-watch", "away"):
+        with api.watch(PATH, resourceVersion=revision) as watch:
+            simulated.faults.add(Fault(kind, match=f"WATCH {PATH}"))
+            with pytest.raises((ConnectionError, http.client.IncompleteRead, AssertionError)):
+                watch.next()
+        simulated.faults.clear()
+
+
 def test_a_watch_can_break_within_an_event(simulated: Server, api: Client) -> None:
     revision = api.get(PATH).body["metadata"]["resourceVersion"]
     simulated.faults.add(Fault("half-watch", match=f"WATCH {PATH}"))

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from simulator.apiserver import Options, running
 from simulator.apiserver.journal import PUT, Journal, Line
+from simulator.apiserver.server import expire
 from tests.contract.client import Client
 from tests.contract.objects import config_map, config_maps
 
@@ -176,3 +178,25 @@ def test_a_service_account_token_opens_the_door(tmp_path: Path) -> None:
         acting = {"Impersonate-User": "alice", "Impersonate-Group": "team-a"}
         answer = api.ask("POST", path, review, headers=acting)
         assert answer.body["status"]["userInfo"]["username"] == "alice"
+
+
+def test_events_expire_by_their_last_write(tmp_path: Path) -> None:
+    events = "/api/v1/namespaces/default/events"
+    with running(tmp_path) as server:
+        api = Client(server.kubeconfig)
+        event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}}
+        event["involvedObject"] = {"namespace": "default"}
+        assert api.create(events, event).status == 201
+        kind = server.api.kinds.find("", "v1", "events")
+        assert kind
+        now = datetime.now(UTC)
+        expire(server.store, kind, now - timedelta(seconds=5))
+        assert api.get(f"{events}/e").status == 200
+        expire(server.store, kind, now + timedelta(seconds=5))
+        assert api.get(f"{events}/e").status == 404
+
+
+def test_a_body_beyond_the_limit_is_refused(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        answer = Client(server.kubeconfig).create(PATH, config_map("big", x="y" * (3 << 20)))
+        assert (answer.status, answer.body["reason"]) == (413, "RequestEntityTooLarge")
