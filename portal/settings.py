@@ -5,6 +5,7 @@ There is one set of settings: what runs in production runs in `make demo` and in
 
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import structlog
 from django.utils.csp import CSP
@@ -48,7 +49,7 @@ if env.flag("TRUST_PROXY", False, "believe X-Forwarded-Proto and -Host of the pr
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-SECURE_CSP = {
+SECURE_CSP: dict[str, list[str]] = {
     "default-src": [CSP.NONE],
     "script-src": [CSP.SELF],
     "style-src": [CSP.SELF],
@@ -194,6 +195,9 @@ SOCIALACCOUNT_PROVIDERS = {
         else [],
     }
 }
+if OIDC_ISSUER:
+    # The login form's answer leads there, and browsers hold redirects of forms to this too.
+    SECURE_CSP["form-action"].append("{0.scheme}://{0.netloc}".format(urlsplit(OIDC_ISSUER)))
 SOCIALACCOUNT_ADAPTER = "apps.tenancy.oidc.Adapter"
 ACCOUNT_ADAPTER = "apps.tenancy.oidc.NoSignup"
 SOCIALACCOUNT_AUTO_SIGNUP = True

@@ -12,6 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from apps.api import services
+
 DOCUMENT = settings.BASE_DIR / "docs" / "openapi.yaml"
 
 
@@ -136,7 +138,9 @@ def _type(schema: dict[str, Any], schemas: dict[str, Any]) -> str:
 @require_GET
 @login_required
 def docs(request: HttpRequest) -> HttpResponse:
-    return render(request, "api/docs.html", {"groups": groups()})
+    url = f"{settings.PUBLIC_URL}/api/v1/deployments/"
+    curl = f"curl -H 'Authorization: Bearer {services.PREFIX}…' {url}"
+    return render(request, "api/docs.html", {"groups": groups(), "curl": curl})
 
 
 @require_GET

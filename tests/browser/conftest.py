@@ -119,7 +119,7 @@ def _fill_inventory(cluster: Cluster) -> None:
         )
 
 
-@dataclass(slots=True)
+@dataclass
 class Tab:
     """A browser's page, and what it complained of."""
 
@@ -130,6 +130,10 @@ class Tab:
     def open(self, path: str) -> None:
         self.page.goto(self.url + path)
         self.page.wait_for_load_state("networkidle")
+
+    def note_answer(self, answer: Any) -> None:
+        if answer.status >= 400:
+            self.note(f"{answer.status} {answer.url}")
 
     def note(self, text: str) -> None:
         self.complaints.append(f"{self.page.url.removeprefix(self.url)}: {text}")
@@ -152,7 +156,10 @@ def tab(browser: Any, live_server: Any) -> Opener:
         quiet: bool = True,
     ) -> Iterator[Tab]:
         context = browser.new_context(
-            color_scheme=theme, viewport=SIZES[size], bypass_csp=bypass_csp
+            color_scheme=theme,
+            viewport=SIZES[size],
+            bypass_csp=bypass_csp,
+            reduced_motion="reduce",  # else a colour is measured while it changes
         )
         if user is not None:
             client = Client()
@@ -164,15 +171,12 @@ def tab(browser: Any, live_server: Any) -> Opener:
         found = Tab(page, live_server.url)
         page.on("console", lambda message: found.note(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: found.note(f"script failed: {error}"))
-        page.on(
-            "response",
-            lambda answer: answer.status >= 400 and found.note(f"{answer.status} {answer.url}"),
-        )
+        page.on("response", found.note_answer)
         try:
             yield found
         finally:
             context.close()
         if quiet:
-            assert found.complaints == []
+            assert not found.complaints, "\n".join(found.complaints)
 
     return open_tab

@@ -15,6 +15,7 @@ def pages_of(client: Client, start: str = "/") -> dict[str, str]:
     """View name -> an address that shows it as a whole page, for whom `client` is logged in."""
     queue, seen, found = deque([start]), {start}, dict[str, str]()
     tried: dict[str, int] = {}
+    client.raise_request_exception = False
     while queue and len(seen) < _MOST:
         address = queue.popleft()
         name = _name(address)
@@ -22,6 +23,8 @@ def pages_of(client: Client, start: str = "/") -> dict[str, str]:
             continue
         tried[name] = tried.get(name, 0) + 1
         answer = client.get(address)
+        if answer.status_code >= 500:
+            found[name] = address  # so that whoever opens it sees it fail
         if answer.status_code != 200 or "html" not in answer["Content-Type"]:
             continue
         text = answer.text
