@@ -110,6 +110,7 @@ class Demo:
             command = controlplane.command(folder, *flags)
         else:
             folder = self.state.folder / "cluster"
+            folder.mkdir(mode=0o700, exist_ok=True)
             port = self.state.port("cluster_port", free_port)
             arguments = ("serve", f"--dir={folder}", f"--port={port}", "--die-with-parent")
             command = python("cluster", "-m", "simulator", *arguments)

