@@ -5,6 +5,7 @@ faster may take its place. Verdicts depend on values only, so they outlive every
 """
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from functools import lru_cache
 
 from domain.placement.cel import (
@@ -24,6 +25,14 @@ class CompileError(Exception):
     """The API server accepted the expression once; this release cannot compile it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Kept as text: an exception that is raised again and again keeps what it went through."""
+
+    kind: type[SelectorError] | type[Unknown]
+    text: str
+
+
 class Selector:
     """One CEL expression with the verdicts it has given so far."""
 
@@ -32,7 +41,7 @@ class Selector:
     def __init__(self, expression: str) -> None:
         self.expression = expression
         self.program: Program | CompileFailure | Unsupported = compile_selector(expression)
-        self._verdicts: dict[Hashable, bool | SelectorError | Unknown] = {}
+        self._verdicts: dict[Hashable, bool | _Failure] = {}
 
     def accepts(self, device: DeviceView) -> bool:
         """Raises CompileError, SelectorError as upstream would fail, or Unknown."""
@@ -43,8 +52,8 @@ class Selector:
             if len(self._verdicts) >= _MOST_VERDICTS:
                 self._verdicts.clear()
             verdict = self._verdicts[key] = self._evaluate(device)
-        if isinstance(verdict, Exception):
-            raise verdict.with_traceback(None)
+        if isinstance(verdict, _Failure):
+            raise verdict.kind(verdict.text)
         return verdict
 
     def reading(self, device: DeviceView) -> str:
@@ -57,15 +66,16 @@ class Selector:
             for path in sorted(reads)
         )
 
-    def _evaluate(self, device: DeviceView) -> bool | SelectorError | Unknown:
+    def _evaluate(self, device: DeviceView) -> bool | _Failure:
         if isinstance(self.program, CompileFailure):
             raise CompileError(self.program.message)
         if isinstance(self.program, Unsupported):
-            return Unknown(f"selector {self.expression!r}: {self.program.reason}")
+            reason = f"selector {self.expression!r}: {self.program.reason}"
+            return _Failure(Unknown, reason)
         try:
             return self.program.evaluate(device)
         except SelectorError as failure:
-            return failure
+            return _Failure(SelectorError, failure.message)
 
 
 def _shown(value: Hashable) -> str:
