@@ -13,7 +13,7 @@ from domain.placement.ledger import Ledger
 from domain.placement.pools import View
 from domain.placement.requests import demands
 from domain.placement.results import allocation
-from domain.placement.search import Search
+from domain.placement.search import Search, Solution
 from domain.placement.site import Site
 
 MOST_STEPS = 200_000
@@ -46,6 +46,11 @@ class Attempt:
 
         Raises NodeError, Fatal or Unknown.
         """
+        solution = self.solve(node, claims)
+        return None if solution is None else self.results(node, claims, solution)
+
+    def solve(self, node: Node, claims: Sequence[Claim]) -> Solution | None:
+        """The search alone. Raises as `on` does."""
         site = Site(
             node=node,
             view=self.gather(node),
@@ -55,9 +60,12 @@ class Attempt:
             book=self.book,
         )
         wanted = demands(site, claims, self.classes)
-        solution = Search(site, claims, wanted, self.most_steps).run()
-        if solution is None:
-            return None
+        return Search(site, claims, wanted, self.most_steps).run()
+
+    def results(
+        self, node: Node, claims: Sequence[Claim], solution: Solution
+    ) -> list[dict[str, Any]]:
+        """What a solution found on this node writes into the claims. Raises Fatal."""
         return [
             allocation(claim, picks, selected, node.name, self.features)
             for claim, picks, selected in zip(

@@ -4,7 +4,7 @@
 so older fleets stay valid and an answer can name the state that it was computed on.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -66,6 +66,7 @@ class Fleet:
     faults: Mapping[Key, Fault] = field(default_factory=dict)
     ledgers: dict[bool, Ledger] = field(default_factory=dict, repr=False, compare=False)
     views: dict[Any, View] = field(default_factory=dict, repr=False, compare=False)
+    albums: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def build(cls, objects: Iterable[Mapping[str, Any]]) -> "Fleet":
@@ -147,7 +148,14 @@ class _Work:
         return cls(fleet, ledgers=dict(fleet.ledgers))
 
     def done(self) -> Fleet:
-        return replace(self.fleet, ledgers=self.ledgers, views=self._views(), **self.fields)
+        views, albums = self._views(), self._albums()
+        return replace(self.fleet, ledgers=self.ledgers, views=views, albums=albums, **self.fields)
+
+    def _albums(self) -> dict[Hashable, Any]:
+        """What was worked out about nodes that nothing of this concerns; see lookalikes."""
+        if self.stale is None or "rules" in self.fields:
+            return {}
+        return {key: album.without(self.stale) for key, album in self.fleet.albums.items()}
 
     def _views(self) -> dict[Any, View]:
         """Of the nodes that nothing of this concerns."""

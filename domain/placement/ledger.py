@@ -1,10 +1,14 @@
 """What is in use: the state that the scheduler gathers from allocated claims before a pod."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 from domain.placement.claims import Holding
-from domain.placement.devices import DeviceID
+from domain.placement.devices import DeviceID, PoolID
+
+Mark = frozenset[Hashable]
+"""What is in use of one pool: device names, with amounts where a device is shared."""
 
 
 @dataclass(slots=True)
@@ -19,6 +23,7 @@ class Ledger:
     taken: dict[DeviceID, int] = field(default_factory=dict)
     shares: dict[DeviceID, int] = field(default_factory=dict)
     consumed: dict[DeviceID, dict[str, int]] = field(default_factory=dict)
+    _marks: dict[PoolID, Mark] | None = field(default=None, repr=False, compare=False)
 
     def copy(self) -> "Ledger":
         return Ledger(
@@ -26,32 +31,71 @@ class Ledger:
             dict(self.taken),
             dict(self.shares),
             {device: dict(amounts) for device, amounts in self.consumed.items()},
+            None if self._marks is None else dict(self._marks),
         )
+
+    @property
+    def marks(self) -> dict[PoolID, Mark]:
+        """One hashable value per pool of which anything is in use, kept up to date."""
+        if self._marks is None:
+            found: dict[PoolID, set[Hashable]] = defaultdict(set)
+            for device in self.taken.keys() | self.shares.keys() | self.consumed.keys():
+                found[PoolID(device.driver, device.pool)].add(self._mark(device))
+            self._marks = {pool: frozenset(marks) for pool, marks in found.items()}
+        return self._marks
+
+    def _mark(self, device: DeviceID) -> Hashable:
+        """None for a device that is free."""
+        if device not in self.shares and device not in self.consumed:
+            return device.device if device in self.taken else None
+        amounts = self.consumed.get(device)
+        known = None if amounts is None else tuple(sorted(amounts.items()))
+        return device.device, device in self.taken, device in self.shares, known
+
+    def _changed(self, device: DeviceID, before: Hashable) -> None:
+        if self._marks is None:
+            return
+        pool, now = PoolID(device.driver, device.pool), self._mark(device)
+        mark = (self._marks.get(pool, frozenset()) - {before}) | ({now} - {None})
+        if mark:
+            self._marks[pool] = mark
+        else:
+            self._marks.pop(pool, None)
 
     def add(self, holdings: Iterable[Holding]) -> None:
         for holding in holdings:
-            if holding.share is None or not self.consumable:
-                self.taken[holding.device] = self.taken.get(holding.device, 0) + 1
-                continue
-            self.shares[holding.device] = self.shares.get(holding.device, 0) + 1
-            if holding.consumed is not None:
-                amounts = self.consumed.setdefault(holding.device, {})
-                for name, nanos in holding.consumed.items():
-                    amounts[name] = amounts.get(name, 0) + nanos
+            before = self._mark(holding.device)
+            self._add(holding)
+            self._changed(holding.device, before)
+
+    def _add(self, holding: Holding) -> None:
+        if holding.share is None or not self.consumable:
+            self.taken[holding.device] = self.taken.get(holding.device, 0) + 1
+            return
+        self.shares[holding.device] = self.shares.get(holding.device, 0) + 1
+        if holding.consumed is not None:
+            amounts = self.consumed.setdefault(holding.device, {})
+            for name, nanos in holding.consumed.items():
+                amounts[name] = amounts.get(name, 0) + nanos
 
     def remove(self, holdings: Iterable[Holding]) -> None:
         """Only for what was added before."""
         for holding in holdings:
-            if holding.share is None or not self.consumable:
-                _decrement(self.taken, holding.device)
-                continue
-            _decrement(self.shares, holding.device)
-            if holding.device not in self.shares:
-                self.consumed.pop(holding.device, None)
-            elif holding.consumed is not None:
-                amounts = self.consumed[holding.device]
-                for name, nanos in holding.consumed.items():
-                    amounts[name] -= nanos
+            before = self._mark(holding.device)
+            self._remove(holding)
+            self._changed(holding.device, before)
+
+    def _remove(self, holding: Holding) -> None:
+        if holding.share is None or not self.consumable:
+            _decrement(self.taken, holding.device)
+            return
+        _decrement(self.shares, holding.device)
+        if holding.device not in self.shares:
+            self.consumed.pop(holding.device, None)
+        elif holding.consumed is not None:
+            amounts = self.consumed[holding.device]
+            for name, nanos in holding.consumed.items():
+                amounts[name] -= nanos
 
     def holds(self, device: DeviceID) -> bool:
         """Whether any allocation uses the device, wholly or in part."""

@@ -11,6 +11,7 @@ from domain.placement.devices import Node
 from domain.placement.faults import Malformed
 from domain.placement.features import DEFAULT, Features, Mode
 from domain.placement.fleet import Fleet
+from domain.placement.lookalikes import Decisions, quick_attempt
 from domain.placement.sequence import Sequencer
 
 Raw = Mapping[str, Any]
@@ -25,7 +26,8 @@ def place(
     most_steps: int = MOST_STEPS,
     *,
     defaults: bool = True,
-) -> tuple[Decision, ...]:
+    plain: bool = False,
+) -> Sequence[Decision]:
     """Where these claims could be allocated, and with which devices.
 
     claims: raw ResourceClaims that are allocated together, like those of one pod; with mode
@@ -33,30 +35,37 @@ def place(
     stays there for those that follow. nodes: names in the order in which to try them; None for
     all by name. defaults: fill in what the API server fills in.
 
+    plain: search on every node by itself, the reference for the pictures of `lookalikes`.
+
     mode "all": one decision per node. "first": decisions up to the first that fits or that ends
     the attempt. "sequence": one per group.
 
     Raises ValueError for a node that the fleet does not have. A claim that cannot be read gives
     "unknown", since no API server would hold it.
     """
-    targets = _nodes(fleet, nodes)
     if mode == "sequence":
-        run = Sequencer(fleet, features, targets, most_steps=most_steps, defaults=defaults)
+        targets = _nodes(fleet, nodes)
+        run = Sequencer(
+            fleet, features, targets, most_steps=most_steps, defaults=defaults, plain=plain
+        )
         return tuple(run.add(group) for group in claims)
     try:
         wanted = [read_claim(raw, defaults=defaults) for raw in claims]
     except Malformed as problem:
+        targets = _nodes(fleet, nodes)
         return tuple(
             Decision(node.name, "unknown", reason=f"claim cannot be read: {problem}")
             for node in (targets if mode == "all" else targets[:1])
         )
-    return tuple(
-        decisions(
-            attempt_on(fleet, features, fleet.ledger(features), most_steps),
-            wanted,
-            targets,
-            until_found=mode == "first",
-        )
+    ledger = fleet.ledger(features)
+    if plain:
+        attempt = attempt_on(fleet, features, ledger, most_steps)
+        return tuple(decisions(attempt, wanted, _nodes(fleet, nodes), until_found=mode == "first"))
+    quick = quick_attempt(fleet, features, ledger, most_steps)
+    if nodes is not None:
+        return tuple(decisions(quick, wanted, _nodes(fleet, nodes), until_found=mode == "first"))
+    return (
+        Decisions.of_all(quick, wanted) if mode == "all" else Decisions.up_to_first(quick, wanted)
     )
 
 

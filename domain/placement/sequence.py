@@ -1,17 +1,19 @@
 """Claims one after the other, state carried along, with undo."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from domain.placement.asked import holdings_of, read_claim
 from domain.placement.attempt import MOST_STEPS, attempt_on
+from domain.placement.claims import Claim
 from domain.placement.decisions import Decision, decide
 from domain.placement.devices import Node
 from domain.placement.faults import Malformed
 from domain.placement.features import Features
 from domain.placement.fleet import Fleet
 from domain.placement.ledger import Ledger
+from domain.placement.lookalikes import Decisions, quick_attempt
 
 
 @dataclass(slots=True)
@@ -26,10 +28,15 @@ class Sequencer:
     nodes: Sequence[Node]
     most_steps: int = MOST_STEPS
     defaults: bool = True
+    plain: bool = False
     ledger: Ledger = field(init=False)
+
+    _all_by_name: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.ledger = self.fleet.ledger(self.features).copy()
+        names = [node.name for node in self.nodes]
+        self._all_by_name = names == sorted(self.fleet.nodes)
 
     def add(self, group: Sequence[Mapping[str, Any]]) -> Decision:
         """The first node that fits, or else the last word on why there is none."""
@@ -38,10 +45,8 @@ class Sequencer:
         except Malformed as problem:
             return Decision("", "unknown", reason=f"claim cannot be read: {problem}")
         names = tuple(str(claim) for claim in claims)
-        attempt = attempt_on(self.fleet, self.features, self.ledger, self.most_steps)
         last = Decision("", "no", reason="no node fits", claims=names)
-        for node in self.nodes:
-            decision = decide(attempt, node, claims)
+        for decision in self._asked(claims):
             if decision.outcome != "no":
                 last = decision
             if decision.fits:
@@ -49,6 +54,16 @@ class Sequencer:
             if decision.ends_attempt:
                 break
         return last
+
+    def _asked(self, claims: Sequence[Claim]) -> Iterable[Decision]:
+        """Decisions in node order; those of nodes that merely do not fit may be left out."""
+        if self.plain:
+            attempt = attempt_on(self.fleet, self.features, self.ledger, self.most_steps)
+            return (decide(attempt, node, claims) for node in self.nodes)
+        quick = quick_attempt(self.fleet, self.features, self.ledger, self.most_steps)
+        if self._all_by_name:
+            return Decisions.up_to_first(quick, claims).telling
+        return (decide(quick, node, claims) for node in self.nodes)
 
     def keep(self, decision: Decision) -> None:
         for allocation in decision.allocations:

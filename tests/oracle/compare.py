@@ -1,7 +1,7 @@
 """The same case through the engine, and what differs from the oracle's answer."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,7 @@ def _difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
     return "" if ours == theirs else f"upstream {_short(theirs)}\nhere     {_short(ours)}"
 
 
-def decisions(case: Case) -> tuple[Decision, ...]:
+def decisions(case: Case) -> Sequence[Decision]:
     """Raises ValueError for a case with an object that cannot be read."""
     fleet, features = fleet_of(case), features_of(case)
     mode, claims = case.get("mode", "all"), case.get("claims") or []
@@ -69,10 +69,11 @@ def decisions(case: Case) -> tuple[Decision, ...]:
     if mode == "sequence":
         groups = case.get("groups") or [[i] for i in range(len(claims))]
         asked = [[claims[i] for i in group] for group in groups]
+    names = [node["metadata"]["name"] for node in case["nodes"]]
     return place(
         fleet,
         asked,
-        [node["metadata"]["name"] for node in case["nodes"]],
+        None if names == sorted(names) else names,
         mode,
         features,
         MOST_STEPS,

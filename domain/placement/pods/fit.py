@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from domain.placement.asked import read_claim
-from domain.placement.attempt import MOST_STEPS, Attempt, attempt_on
+from domain.placement.attempt import MOST_STEPS, Attempt
 from domain.placement.claims import Claim, DeviceClass
 from domain.placement.decisions import RANDOM_ORDER, decide
 from domain.placement.devices import Node
@@ -13,6 +13,7 @@ from domain.placement.faults import Fatal, Malformed
 from domain.placement.features import DEFAULT, Features
 from domain.placement.fleet import Fleet
 from domain.placement.ledger import Ledger
+from domain.placement.lookalikes import quick_attempt
 from domain.placement.pods.claims import PodClaims, claims_of
 from domain.placement.pods.extended import classes_by_resource, special_claim
 from domain.placement.pods.filters import AFFINITY_NAMES, Room, name_affinity, refusals
@@ -98,7 +99,7 @@ class PodAttempt:
             served={name: one for name, one in served.items() if name in asked},
             names=names,
             refusal=_gated(pod) or conflict or claims.refusal,
-            attempt=attempt_on(
+            attempt=quick_attempt(
                 fleet, features, fleet.ledger(features) if ledger is None else ledger, most_steps
             ),
             considered_not=_considered_not(pod, claims, features),

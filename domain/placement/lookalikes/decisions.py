@@ -1,0 +1,157 @@
+"""Answers for many nodes: decided for all, written out for those that are looked at."""
+
+from collections.abc import Iterator, Sequence
+from itertools import compress
+from typing import overload
+
+from domain.placement.claims import Claim
+from domain.placement.decisions import Decision
+from domain.placement.lookalikes.plans import ALONE, NO, Found
+from domain.placement.lookalikes.query import Query
+from domain.placement.lookalikes.quick import Picture, QuickAttempt, chunks
+
+
+class Decisions(Sequence[Decision]):
+    """One decision per node of the album, in its order, or of those up to `stop`.
+
+    Every node has been decided when this exists; an AllocationResult is written when its node is
+    asked for.
+    """
+
+    def __init__(
+        self,
+        attempt: QuickAttempt,
+        query: Query,
+        claims: Sequence[Claim],
+        pictures: list[Picture],
+        alone: dict[int, Decision],
+    ) -> None:
+        self._attempt, self._query, self._claims = attempt, query, claims
+        self._pictures, self._alone = pictures, alone
+
+    @classmethod
+    def of_all(cls, attempt: QuickAttempt, claims: Sequence[Claim]) -> "Decisions":
+        query = attempt.query(claims)
+        pictures = attempt.pictures(query, 0, len(attempt.album.rows))
+        alone = _solve(attempt, query, claims, pictures, 0)
+        return cls(attempt, query, claims, pictures, alone)
+
+    @classmethod
+    def up_to_first(cls, attempt: QuickAttempt, claims: Sequence[Claim]) -> "Decisions":
+        """Up to the first that fits or that ends the attempt, or all if none does."""
+        query = attempt.query(claims)
+        pictures: list[Picture] = []
+        alone: dict[int, Decision] = {}
+        for first, last in chunks(len(attempt.album.rows)):
+            part = attempt.pictures(query, first, last)
+            end = _end_of(attempt, query, claims, part, first, alone)
+            if end is not None:
+                return cls(attempt, query, claims, pictures + part[: end - first + 1], alone)
+            pictures += part
+        return cls(attempt, query, claims, pictures, alone)
+
+    def __len__(self) -> int:
+        return len(self._pictures)
+
+    @overload
+    def __getitem__(self, index: int) -> Decision: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Decision, ...]: ...
+    def __getitem__(self, index: int | slice) -> Decision | tuple[Decision, ...]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        row = range(len(self))[index]
+        known = self._alone.get(row)
+        if known is not None:
+            return known
+        return self._attempt.decision(self._query, self._claims, row, self._pictures[row])
+
+    def __iter__(self) -> Iterator[Decision]:
+        return (self[row] for row in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def telling(self) -> Iterator[Decision]:
+        """Those that were asked alone, and the last one."""
+        for row in sorted(self._alone):
+            yield self._alone[row]
+        if self._pictures and len(self) - 1 not in self._alone:
+            yield self[-1]
+
+    @property
+    def fitting(self) -> list[str]:
+        """Names of the nodes that fit, without writing anything out."""
+        plans = self._query.plans
+        good = {one for one in set(self._pictures) if isinstance(plans.get(one), Found)}
+        names = self._attempt.album.names
+        if not self._alone:
+            return list(compress(names, map(good.__contains__, self._pictures)))
+        return [
+            names[row]
+            for row, picture in enumerate(self._pictures)
+            if (self._alone[row].fits if row in self._alone else picture in good)
+        ]
+
+
+def _solve(
+    attempt: QuickAttempt,
+    query: Query,
+    claims: Sequence[Claim],
+    pictures: list[Picture],
+    first: int,
+) -> dict[int, Decision]:
+    """A plan for every picture; returns the decisions of rows that had to be asked alone."""
+    strangers = attempt.album.strangers
+    lonely = set()
+    for picture in set(pictures) - query.plans.keys():
+        row = first + pictures.index(picture)
+        if row in strangers:
+            row = _representative(pictures, picture, first, strangers)
+        if row >= 0:
+            attempt.plan(query, claims, row, picture)
+    for picture in set(pictures):
+        if query.plans.get(picture) == ALONE:
+            lonely.add(picture)
+    if not lonely and not strangers:
+        return {}
+    return {
+        row: attempt.decision(query, claims, row, picture)
+        for row, picture in enumerate(pictures, first)
+        if picture in lonely or row in strangers
+    }
+
+
+def _representative(
+    pictures: list[Picture], wanted: Picture, first: int, strangers: frozenset[int]
+) -> int:
+    rows = (first + i for i, picture in enumerate(pictures) if picture == wanted)
+    return next((row for row in rows if row not in strangers), -1)
+
+
+def _end_of(
+    attempt: QuickAttempt,
+    query: Query,
+    claims: Sequence[Claim],
+    pictures: list[Picture],
+    first: int,
+    alone: dict[int, Decision],
+) -> int | None:
+    """The row in this part at which a scheduler would stop; None to go on."""
+    strangers, plans = attempt.album.strangers, query.plans
+    if not strangers and all(plans.get(picture) == NO for picture in set(pictures)):
+        return None
+    for row, picture in enumerate(pictures, first):
+        if row not in strangers:
+            plan = plans.get(picture) or attempt.plan(query, claims, row, picture)
+            if plan == NO:
+                continue
+            if plan != ALONE:
+                return row
+        alone[row] = attempt.decision(query, claims, row, picture)
+        if alone[row].ends_attempt:
+            return row
+    return None

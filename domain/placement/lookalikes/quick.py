@@ -1,0 +1,171 @@
+"""An attempt that searches once per picture and remembers what it found."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from domain.placement.attempt import MOST_STEPS, Attempt
+from domain.placement.claims import Claim
+from domain.placement.decisions import DOES_NOT_FIT, RANDOM_ORDER, Decision, decide
+from domain.placement.devices import Node, PoolID
+from domain.placement.faults import Fatal, NodeError, Unknown
+from domain.placement.features import Features
+from domain.placement.fleet import Fleet
+from domain.placement.ledger import Ledger
+from domain.placement.lookalikes.album import Album, Page, album_of
+from domain.placement.lookalikes.plans import ALONE, NO, Found, Plan, Untold
+from domain.placement.lookalikes.query import Query, content_of, query_for
+
+MOST_QUERIES = 512
+FAILED = 2
+
+Picture = Hashable
+
+
+@dataclass(slots=True)
+class QuickAttempt(Attempt):
+    """As Attempt, for one fleet; the plain search is one `decide(attempt.plain, …)` away."""
+
+    fleet: Fleet = field(kw_only=True)
+    album: Album = field(init=False)
+    asked: tuple[Sequence[Claim], Query] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        Attempt.__post_init__(self)
+        self.album = album_of(self.fleet, self.features)
+
+    @property
+    def plain(self) -> Attempt:
+        """Without pictures, sharing what is known of counters."""
+        found = Attempt(
+            self.classes, self.rules, self.ledger, self.features, self.gather, self.most_steps
+        )
+        found.book = self.book
+        return found
+
+    def on(self, node: Node, claims: Sequence[Claim]) -> list[dict[str, Any]] | None:
+        row = self.album.at.get(node.name)
+        if row is None or self.album.rows[row].node is not node or row in self.album.strangers:
+            return self._alone(node, claims)
+        query = self.query(claims)
+        plan = self.plan(query, claims, row, self.picture(query, row))
+        if isinstance(plan, Found):
+            return self.results(node, claims, plan.on(self.album.rows[row]))
+        if isinstance(plan, Untold):
+            raise Unknown(plan.reason)
+        return None if plan == NO else self._alone(node, claims)
+
+    def _alone(self, node: Node, claims: Sequence[Claim]) -> list[dict[str, Any]] | None:
+        return Attempt.on(self, node, claims)
+
+    def query(self, claims: Sequence[Claim]) -> Query:
+        """Found again by content, so that claims of one template share their plans."""
+        if self.asked is not None and self.asked[0] is claims:
+            return self.asked[1]
+        key = (content_of(claims), self.features, self.most_steps)
+        memo = cast("dict[Hashable, Query]", self.album.memo)
+        query = memo.get(key)
+        if query is None or not query.names(self.classes):
+            if len(memo) >= MOST_QUERIES:
+                memo.clear()
+            query = query_for(claims, self.classes, self.features, self.album.tokens)
+            memo[key] = query
+        self.asked = claims, query
+        return query
+
+    def picture(self, query: Query, row: int) -> Picture:
+        return self.pictures(query, row, row + 1)[0]
+
+    def pictures(self, query: Query, first: int, last: int) -> list[Picture]:
+        """Of the rows from `first` up to `last`."""
+        album, marks = self.album, self.ledger.marks
+        rows = album.rows[first:last]
+        states: list[Hashable]
+        if album.only_pools is not None:
+            states = [
+                *map(cast("dict[PoolID | None, Hashable]", marks).get, album.only_pools[first:last])
+            ]
+        else:
+            states = [tuple([marks.get(pool) for pool in page.pools]) for page in rows]
+        if not query.columns:
+            return list(zip(album.shapes[first:last], states, strict=True))
+        columns = [
+            [page.columns.get(key) or _worked_out(page, key, make) for page in rows]
+            for key, make in query.columns
+        ]
+        return list(zip(album.shapes[first:last], states, *columns, strict=True))
+
+    def plan(self, query: Query, claims: Sequence[Claim], row: int, picture: Picture) -> Plan:
+        plan = query.plans.get(picture)
+        if plan is None:
+            plan = self._search(query, claims, row, picture)
+            query.remember(picture, plan)
+        return plan
+
+    def _search(self, query: Query, claims: Sequence[Claim], row: int, picture: Any) -> Plan:
+        if not query.can_be_pictured or any(_failed(part) for part in picture[2:]):
+            return ALONE
+        page = self.album.rows[row]
+        try:
+            solution = self.solve(page.node, claims)
+            if solution is None:
+                return NO
+            self.results(page.node, claims, solution)  # what cannot be written is an error too
+        except Unknown as problem:
+            return Untold(str(problem))
+        except (Fatal, NodeError):
+            return ALONE
+        return Found.of(solution, page)
+
+    def decision(
+        self, query: Query, claims: Sequence[Claim], row: int, picture: Picture
+    ) -> Decision:
+        """The answer for one row in full."""
+        page = self.album.rows[row]
+        plan = ALONE if row in self.album.strangers else self.plan(query, claims, row, picture)
+        if plan == ALONE:
+            return decide(self.plain, page.node, claims)
+        names = tuple(str(claim) for claim in claims)
+        skipped = () if self.features.knows_which_device or not claims else (RANDOM_ORDER,)
+        if isinstance(plan, Found):
+            found = tuple(self.results(page.node, claims, plan.on(page)))
+            return Decision(page.node.name, "fits", found, "", skipped, names)
+        if isinstance(plan, Untold):
+            return Decision(page.node.name, "unknown", (), plan.reason, skipped, names)
+        return Decision(page.node.name, "no", (), DOES_NOT_FIT, skipped, names)
+
+
+def _worked_out(page: Page, key: Hashable, make: Any) -> Hashable:
+    found: Hashable = make(page)
+    page.columns[key] = found
+    return found
+
+
+def _failed(part: Hashable) -> bool:
+    return isinstance(part, bytes) and FAILED in part
+
+
+def quick_attempt(
+    fleet: Fleet, features: Features, ledger: Ledger, most_steps: int = MOST_STEPS
+) -> QuickAttempt:
+    return QuickAttempt(
+        classes=fleet.classes,
+        rules=tuple(fleet.rules.values()),
+        ledger=ledger,
+        features=features,
+        gather=lambda node: fleet.view_from(node, features),
+        most_steps=most_steps,
+        fleet=fleet,
+    )
+
+
+CHUNK = 64
+
+
+def chunks(count: int) -> Iterator[tuple[int, int]]:
+    """Short at first, since the first node often fits; then long, for the speed of whole lists."""
+    first, size = 0, CHUNK
+    while first < count:
+        last = min(first + size, count)
+        yield first, last
+        first, size = last, min(size * 4, 4096)
