@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import fcntl
 import ssl
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import IO
 
 from aiohttp import web
 
@@ -29,6 +31,22 @@ EVENT_LIFE = timedelta(hours=1)
 EXPIRY_SECONDS = 60.0
 
 
+class InUse(Exception):
+    """Somebody else has it; the message is for a person."""
+
+
+def locked(directory: Path) -> IO[bytes]:
+    """Keep the directory from other servers until the file that is given back is closed."""
+    directory.mkdir(parents=True, exist_ok=True)
+    lock = (directory / "lock").open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise InUse(f"another simulated cluster runs in {directory}") from None
+    return lock
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """`minor` is the emulated minor version; `history` counts changes of each kind."""
@@ -40,10 +58,14 @@ class Options:
 
 
 class Server:
-    """A simulated API server. `async with` it; the directory keeps everything."""
+    """A simulated API server. `async with` it; the directory keeps everything.
+
+    Raises InUse where another server has the directory, or the port that was asked for.
+    """
 
     def __init__(self, directory: Path | str, options: Options | None = None) -> None:
         self.directory = Path(directory)
+        self._lock = locked(self.directory)
         self.options = options or Options()
         self.credentials = Credentials(self.directory / "pki")
         self.faults = Faults()
@@ -130,9 +152,9 @@ class Server:
                 await site.start()
                 break
             except OSError:
-                if port == self.options.port:
-                    raise
                 await site.stop()
+                if port == self.options.port:
+                    raise InUse(f"port {port} of 127.0.0.1 is taken; name another one") from None
         found: int = runner.addresses[0][1]
         known.write_text(str(found))
         return found
@@ -144,6 +166,7 @@ class Server:
             await self._runner.cleanup()
         await self._subresources.pods.close()
         self.store.close()
+        self._lock.close()
 
     async def _expire_events(self) -> None:
         """Events live for an hour, as they do on a real server."""
@@ -207,4 +230,6 @@ def running(directory: Path | str, options: Options | None = None) -> Iterator[S
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join()
+        # Connections that were just closed let go of their sockets a turn later.
+        loop.run_until_complete(asyncio.sleep(0.05))
         loop.close()
