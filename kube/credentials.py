@@ -210,9 +210,9 @@ def _certificate(text: str, what: str) -> str:
     text = text.strip()
     if not text:
         return ""
-    if "-----BEGIN" not in text:
-        text = _decoded(text, what)
     try:
+        if "-----BEGIN" not in text:
+            text = base64.b64decode(text, validate=True).decode()
         ssl.create_default_context(cadata=text)
     except (ssl.SSLError, ValueError):
         raise BadCredentials("bad_certificate", f"The {what} is not a PEM certificate.") from None

@@ -16,6 +16,7 @@ import urllib3
 from urllib3.exceptions import (
     HTTPError,
     MaxRetryError,
+    NewConnectionError,
     ProtocolError,
     ReadTimeoutError,
     SSLError,
@@ -227,6 +228,8 @@ def _kind(error: BaseException, what: str, where: str) -> ClusterError:
         return Untrusted(
             f"{what}: the server{where} is not the one that the CA vouches for ({error})"
         )
+    if isinstance(error, NewConnectionError):
+        return Unreachable(f"{what}: nobody answers{where} ({_plain(error)})")
     if isinstance(error, ReadTimeoutError | TimeoutError):
         return Unreachable(f"{what}: no answer{where} in time")
     if isinstance(error, ProtocolError):

@@ -199,8 +199,7 @@ def _write_uses(
     if rows:
         bulk.upsert(Use, _USE_COLUMNS, list(rows.values()), key=_USE_KEY, where=_OPEN, update=False)
         changed = True
-    started = [pod for pod in pods if pod.running_at and pod.claims]
-    return _note_running(cluster_id, started) or changed
+    return _note_running(cluster_id, _started(pods, mirror)) or changed
 
 
 def _key(row: Row) -> UseKey:
@@ -317,15 +316,28 @@ def _running(claim: ClaimUse, mirror: Mirror) -> datetime | None:
     return min(started, default=None)
 
 
-def _note_running(cluster_id: int, pods: list[PodUse]) -> bool:
-    if not pods:
+def _started(pods: list[PodUse], mirror: Mirror) -> dict[str, datetime]:
+    """The claims that pods which run use, by uid, and since when the first of them runs."""
+    found: dict[str, datetime] = {}
+    for pod in pods:
+        at = moment(pod.running_at)
+        for name in pod.claims if at else ():
+            uid = mirror.claim_uids.get((pod.namespace, name))
+            if uid and at:
+                found[uid] = min(at, found.get(uid, at))
+    return found
+
+
+def _note_running(cluster_id: int, started: dict[str, datetime]) -> bool:
+    if not started:
         return False
     with connection.cursor() as cursor:
-        cursor.executemany(
-            "UPDATE claims_use SET running_at = greatest(%s, allocated_at) WHERE cluster_id = %s"
-            " AND namespace = %s AND name = ANY(%s) AND kind = 'claim' AND running_at IS NULL"
-            " AND ended_at IS NULL",
-            [(moment(pod.running_at), cluster_id, pod.namespace, list(pod.claims)) for pod in pods],
+        cursor.execute(
+            "UPDATE claims_use SET running_at = greatest(begun.at, allocated_at)"
+            " FROM unnest(%s::text[], %s::timestamptz[]) AS begun (uid, at)"
+            " WHERE cluster_id = %s AND claims_use.uid = begun.uid AND kind = 'claim'"
+            " AND running_at IS NULL AND ended_at IS NULL",
+            [list(started), list(started.values()), cluster_id],
         )
         return bool(cursor.rowcount > 0)
 

@@ -1,22 +1,9 @@
-"""Objects as a real cluster holds them, and a cluster row for a running API server."""
+"""Objects as a real cluster holds them."""
 
-from pathlib import Path
 from typing import Any
-
-from apps.inventory import connections
-from apps.inventory.models import Cluster
-from kube import credentials
 
 Json = dict[str, Any]
 DRIVER = "gpu.nvidia.com"
-
-
-def register(server: Any, slug: str = "lab") -> Cluster:
-    """A row for a simulated API server, as registering it would make."""
-    found = credentials.from_kubeconfig(Path(server.kubeconfig).read_text())
-    return Cluster.objects.create(
-        slug=slug, name=slug, server=found.server, credentials=connections.sealed(found)
-    )
 
 
 def node(name: str, **labels: str) -> Json:

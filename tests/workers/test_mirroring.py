@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.db import connection as database
 
 import kube
 from apps.claims.models import Claim, Use
+from apps.inventory import connections
 from apps.inventory.models import Cluster, Device, Mirrored, Node, Revision, WatchLease
 from kube import credentials, kinds
 from kube.client import Json
@@ -27,12 +29,20 @@ def eventually(holds: Callable[[], bool], seconds: float = 15) -> None:
         time.sleep(0.02)
 
 
+def register(server: Any, slug: str = "lab") -> Cluster:
+    """A row for a simulated API server, as registering it would make."""
+    found = credentials.from_kubeconfig(Path(server.kubeconfig).read_text())
+    return Cluster.objects.create(
+        slug=slug, name=slug, server=found.server, credentials=connections.sealed(found)
+    )
+
+
 class Lab:
     """A simulated cluster, a client to change it with, and the thread that mirrors it."""
 
     def __init__(self, server: Any) -> None:
         self.server = server
-        self.cluster = fleet.register(server)
+        self.cluster = register(server)
         with open(server.kubeconfig, encoding="utf-8") as file:
             self.client = kube.connect(credentials.from_kubeconfig(file.read()))
         self.threads: list[Mirroring] = []

@@ -34,6 +34,7 @@ class Mirror:
         self.moved: set[str] = set()  # claims that lie elsewhere than when they were last put
         self.rules: dict[str, TaintRule] = {}
         self.claims: dict[str, ClaimUse] = {}
+        self.claim_uids: dict[tuple[str, str], str] = {}
         self.pods: dict[str, PodUse] = {}
         self.pod_uids: dict[tuple[str, str], str] = {}
         self.tenants: dict[str, str] = {}  # namespace -> tenant, by the namespace's label
@@ -98,6 +99,7 @@ class Mirror:
     def put_claim(self, claim: ClaimUse) -> None:
         self.drop_claim(claim.uid)
         self.claims[claim.uid] = claim
+        self.claim_uids[claim.namespace, claim.name] = claim.uid
         for result in claim.results:
             self._pool_claims.setdefault((result.driver, result.pool), set()).add(claim.uid)
         self._place(claim)
@@ -107,6 +109,8 @@ class Mirror:
         before = self.claims.pop(uid, None)
         if before is None:
             return None
+        if self.claim_uids.get((before.namespace, before.name)) == uid:
+            del self.claim_uids[before.namespace, before.name]
         self._lift(uid)
         for result in before.results:
             key = (result.driver, result.pool)
