@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from embedded import gobuild
+
 SOURCE = Path(__file__).parent / "celgo"
-UNBOUNDED = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +41,7 @@ class Question:
 
 def binary() -> Path:
     """The program, built once for each state of its sources."""
-    digest = hashlib.sha256()
-    for path in sorted([*SOURCE.glob("*.go"), SOURCE / "go.mod", SOURCE / "go.sum"]):
-        digest.update(path.read_bytes())
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "claimyard"
-    built = cache / f"celoracle-{digest.hexdigest()[:16]}"
-    if not built.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        partial = built.with_suffix(f".{os.getpid()}")
-        go = shutil.which("go") or "/usr/local/go/bin/go"
-        subprocess.run([go, "build", "-o", str(partial), "."], cwd=SOURCE, check=True)
-        partial.replace(built)
-    return built
+    return gobuild.binary(SOURCE)
 
 
 def ask(questions: Iterable[Question]) -> list[dict[str, Any]]:
@@ -62,6 +49,18 @@ def ask(questions: Iterable[Question]) -> list[dict[str, Any]]:
     lines = b"\n".join(question.line() for question in questions)
     done = subprocess.run([str(binary())], input=lines, stdout=subprocess.PIPE, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def module(path: str) -> Path:
+    """The folder of a Go module that the program is built from."""
+    binary()
+    done = subprocess.run(
+        [gobuild.go(), "list", "-m", "-f", "{{.Dir}}", path],
+        cwd=SOURCE,
+        capture_output=True,
+        check=True,
+    )
+    return Path(done.stdout.decode().strip())
 
 
 def declarations() -> list[str]:

@@ -23,7 +23,7 @@ from domain.placement.cel.environment import ADMISSION, SCHEDULER, Environment
 from domain.placement.cel.functions.binding import implemented
 from domain.placement.cel.types import shown
 from tests.oracle.cel_compare import ACCEPTED, UNSUPPORTED, Difference, compare, questions
-from tests.oracle.cel_oracle import Question, ask, declarations
+from tests.oracle.cel_oracle import Question, ask, declarations, module
 
 pytestmark = pytest.mark.oracle
 
@@ -121,6 +121,37 @@ def derived(program: DerivedProgram, view: DeviceView) -> object:
     except SelectorError as error:
         return error.message
     return {} if value == [] else {kind: value}
+
+
+def test_upstreams_own_test_expressions_decide_as_in_kubernetes() -> None:
+    """The expressions of the selector tests in the Go module that the oracle is built from."""
+    source = (module("k8s.io/dynamic-resource-allocation") / "cel/compile_test.go").read_text()
+    found = re.findall(r"expression:\s*`([^`]*)`", source)
+    assert len(found) > 50
+    name = "dra.example.com"
+    kinds = {
+        "string": "fish",
+        "int": 1,
+        "bool": True,
+        "version": "1.0.0",
+        "strings": ["fish", "bird"],
+        "ints": [1, 2],
+        "bools": [True],
+        "versions": ["1.0.0", "0.0.1"],
+    }
+    devices = [
+        (name, {"attributes": {"name": {kind: value}, "type": {kind: value}}})
+        for kind, value in kinds.items()
+    ]
+    devices.append((name, {"capacity": {"name": {"value": "1Mi"}}}))
+    asked = [
+        Question(text, devices, admission=admission)
+        for text in found
+        for admission in (False, True)
+    ]
+    differences, tally = compare(asked)
+    assert unexpected(differences) == []
+    assert tally.matches > len(found)
 
 
 def test_every_function_is_declared_as_in_kubernetes() -> None:
