@@ -9,6 +9,15 @@ from dataclasses import dataclass, field
 from domain.placement.cel.device import DeviceView, Path
 
 
+type Make = tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
+def _make(view: DeviceView) -> Make:
+    """Driver, names of attributes, their kinds, names of capacities."""
+    kinds = tuple([next(iter(value), "") for value in view.attributes.values()])
+    return view.driver, tuple(view.attributes), kinds, tuple(view.capacity)
+
+
 @dataclass(slots=True)
 class Published:
     """Counts over the devices of a fleet. `kinds` of a capacity are always {"quantity"}."""
@@ -21,21 +30,28 @@ class Published:
 
     @classmethod
     def of(cls, views: Iterable[DeviceView]) -> Published:
-        found = cls()
+        """Devices of one make differ in values, not in what they publish, so that is counted once."""
+        makes: Counter[Make] = Counter()
+        samples: dict[Make, DeviceView] = {}
         for view in views:
-            found.add(view)
+            make = _make(view)
+            makes[make] += 1
+            samples[make] = view
+        found = cls()
+        for make, count in makes.items():
+            found._add(samples[make], count)
         return found
 
-    def add(self, view: DeviceView) -> None:
-        self.devices += 1
-        self.drivers[view.driver] += 1
+    def _add(self, view: DeviceView, count: int) -> None:
+        self.devices += count
+        self.drivers[view.driver] += count
         for part, values in (("attributes", view.attributes), ("capacity", view.capacity)):
             for qualified, value in values.items():
                 domain, slash, name = qualified.partition("/")
                 path = Path(part, domain, name) if slash else Path(part, view.driver, qualified)
                 kind = "quantity" if part == "capacity" else next(iter(value), "")
-                self.kinds[path][kind] += 1
-                self.by_driver[path][view.driver] += 1
+                self.kinds[path][kind] += count
+                self.by_driver[path][view.driver] += count
                 if part == "capacity":
                     self.texts.setdefault(path, str(value.get("value", "")))
 
