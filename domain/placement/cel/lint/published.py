@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from domain.placement.cel.device import DeviceView, Path
 
-
 type Make = tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
@@ -30,7 +29,7 @@ class Published:
 
     @classmethod
     def of(cls, views: Iterable[DeviceView]) -> Published:
-        """Devices of one make differ in values, not in what they publish, so that is counted once."""
+        """Devices of one make differ in values, not in what they publish: counted once each."""
         makes: Counter[Make] = Counter()
         samples: dict[Make, DeviceView] = {}
         for view in views:
