@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from simulator.apiserver import Options, Server
+from simulator.apiserver import InUse, Options, Server
 from simulator.fleet import cli
 
 PARENT_DEATH = 1  # PR_SET_PDEATHSIG
@@ -73,7 +73,10 @@ def main(arguments: list[str] | None = None) -> None:
         cli.check(given)
     if given.die_with_parent:
         die_with_parent()
-    asyncio.run(serve(given))
+    try:
+        asyncio.run(serve(given))
+    except InUse as error:
+        raise SystemExit(f"error: {error}") from None
 
 
 if __name__ == "__main__":

@@ -89,11 +89,15 @@ class Api:
         elif meta.setdefault("namespace", namespace) != namespace:
             raise problems.foreign_namespace()
         if not meta.get("name") and meta.get("generateName"):
-            meta["name"] = meta["generateName"][:58] + "".join(
-                secrets.choice(_SUFFIX) for _ in range(5)
-            )
+            meta["name"] = self._unused_name(kind, namespace, meta["generateName"])
         if kind.namespaced:
             self._check_namespace(kind, namespace, meta.get("name", ""))
+
+    def _unused_name(self, kind: Kind, namespace: str, prefix: str) -> str:
+        while True:
+            name = prefix[:58] + "".join(secrets.choice(_SUFFIX) for _ in range(5))
+            if self.store.get(kind, namespace, name) is None:
+                return name
 
     def _check_namespace(self, kind: Kind, namespace: str, name: str) -> None:
         namespaces = self.kinds.find("", "v1", "namespaces")

@@ -1,7 +1,7 @@
 """What the API server refuses of claims, claim templates and slices."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from simulator.apiserver.problems import (
@@ -21,6 +21,34 @@ LABEL_TEXT = (
     "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex "
     f"used for validation is '{LABEL}')"
 )
+
+
+def check_class(item: Item) -> list[Cause]:
+    return check_selectors(item.get("spec", {}).get("selectors", ()), "spec.selectors")
+
+
+def check_selectors(selectors: Sequence[Item], where: str) -> list[Cause]:
+    """Whether each CEL expression compiles and stays within the cost that is allowed."""
+    if not selectors:
+        return []
+    # Only here, since the compiler takes longer to load than the rest of the server.
+    from domain.placement.cel import ADMISSION, LENGTH_LIMIT, CompileFailure, compile_selector
+    from domain.placement.cel.program import Program
+
+    causes = []
+    for place, selector in enumerate(selectors):
+        field = f"{where}[{place}].cel.expression"
+        text = (selector.get("cel") or {}).get("expression", "")
+        if len(text.encode()) > LENGTH_LIMIT:
+            message = f"Too long: may not be more than {LENGTH_LIMIT} bytes"
+            causes.append(Cause(field, "FieldValueTooLong", message))
+            continue
+        compiled = compile_selector(text, ADMISSION)
+        if isinstance(compiled, CompileFailure):
+            causes.append(invalid_value(field, text, compiled.message))
+        elif isinstance(compiled, Program) and compiled.over_limit:
+            causes.append(forbidden_field(field, "too complex, exceeds cost limit"))
+    return causes
 
 
 def check_claim(item: Item) -> list[Cause]:
@@ -144,7 +172,7 @@ def _check_request(request: Item, where: str) -> list[Cause]:
 
 
 def _check_device_request(part: Item, where: str) -> list[Cause]:
-    causes = []
+    causes = check_selectors(part.get("selectors", ()), f"{where}.selectors")
     if not part.get("deviceClassName"):
         causes.append(required(f"{where}.deviceClassName"))
     mode = part.get("allocationMode")

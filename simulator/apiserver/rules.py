@@ -10,6 +10,7 @@ from simulator.apiserver.claim_rules import (
     check_claim,
     check_claim_status,
     check_claim_template,
+    check_class,
     check_slice,
 )
 from simulator.apiserver.kinds import Kind
@@ -260,6 +261,7 @@ _CREATE: dict[str, Callable[[Item], list[Cause]]] = {
     "replicasets.apps": _check_workload,
     "statefulsets.apps": _check_workload,
     "daemonsets.apps": _check_workload,
+    "deviceclasses.resource.k8s.io": check_class,
     "resourceslices.resource.k8s.io": check_slice,
     "resourceclaims.resource.k8s.io": check_claim,
     "resourceclaimtemplates.resource.k8s.io": check_claim_template,

@@ -125,6 +125,13 @@ class Server:
         asyncio.run_coroutine_threadsafe(forget(), self._loop).result()
 
     async def __aenter__(self) -> "Server":
+        try:
+            return await self._started()
+        except BaseException:
+            await self.__aexit__()
+            raise
+
+    async def _started(self) -> "Server":
         loop = self._loop = asyncio.get_running_loop()
         self.faults.added = lambda fault: _soon(loop, self._requests.strike_watches, fault)
         self._expiry = loop.create_task(self._expire_events())

@@ -14,6 +14,8 @@ from tests.contract.objects import (
     config_maps,
     deployment,
     deployments,
+    device_class,
+    device_classes,
     pod,
     pods,
     request,
@@ -147,6 +149,23 @@ def test_a_claims_requests_are_checked(
     assert [cause[::2] for cause in causes(answer)] == [
         (f"spec.devices.requests[0]{field}", message)
     ]
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("device.foo == 1", "compilation failed: ERROR: <input>:1:7: undefined field 'foo'"),
+        ("1", "must evaluate to bool"),
+        ('"' + "x" * 11000 + '" == device.driver', "Too long: may not be more than 10240 bytes"),
+    ],
+)
+def test_selectors_must_compile(api: Client, namespace: str, expression: str, message: str) -> None:
+    answer = api.create(device_classes(), device_class(f"bad-{namespace}", expression))
+    assert answer.status == 422 and message in answer.message
+    assert causes(answer)[0][0] == "spec.selectors[0].cel.expression"
+    selectors = [{"cel": {"expression": expression}}]
+    answer = api.create(claims(namespace), claim("c", request(selectors=selectors)))
+    assert answer.status == 422 and message in answer.message
 
 
 def test_nothing_is_reserved_without_an_allocation(api: Client, namespace: str) -> None:

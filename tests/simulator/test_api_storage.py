@@ -65,6 +65,24 @@ def test_the_same_port_and_token_can_be_had_again(tmp_path: Path) -> None:
         assert Client(second.kubeconfig).get("/readyz").body == "ok"
 
 
+def test_a_directory_and_a_port_have_one_server(tmp_path: Path) -> None:
+    with running(tmp_path / "one") as server:
+        port = server.url.rpartition(":")[2]
+        words = [sys.executable, "-m", "simulator", "serve", "--port", port, "--dir"]
+        for folder, reason in (("one", "another simulated cluster runs in"), ("two", "is taken")):
+            done = subprocess.run(
+                [*words, str(tmp_path / folder)],
+                capture_output=True,
+                text=True,
+                cwd=REPOSITORY,
+                timeout=60,
+                check=False,
+            )
+            assert done.returncode == 1
+            assert done.stderr.startswith("error: ") and reason in done.stderr
+            assert "Traceback" not in done.stderr
+
+
 def test_the_server_dies_with_its_parent(tmp_path: Path) -> None:
     program = f"""
 import subprocess, sys, time
