@@ -1,9 +1,10 @@
 """A simulated Kubernetes API server: TLS, a bearer token, and objects kept in a directory.
 
-It stores, checks, fills in, merges, watches and refuses as a real one does; tests/contract holds both
-to the same suite. It leaves to a real one: access rules (all is allowed), quotas, admission policies
-and webhooks, token volumes of pods, versions other than the preferred one, and whatever controllers
-do (garbage collection, namespaces, workloads): on a simulated cluster the fleet does that.
+It stores, checks, fills in, merges, watches and refuses as a real one does; tests/contract holds
+both to the same suite. It leaves to a real one: access rules (all is allowed), quotas, admission
+policies and webhooks, token volumes of pods, versions other than the preferred one, and whatever
+controllers do (garbage collection, namespaces, workloads): on a simulated cluster the fleet does
+that.
 """
 
 from simulator.apiserver.backends import Call, PodBackend, Reply

@@ -13,9 +13,9 @@ import orjson
 from simulator.apiserver import problems
 from simulator.apiserver.completion import complete
 from simulator.apiserver.custom import CustomKinds
-from simulator.apiserver.decoding import cannot_unmarshal, fitted, tidy, typed_trouble
+from simulator.apiserver.decoding import tidy
 from simulator.apiserver.defaults import fill_defaults
-from simulator.apiserver.fieldsets import duplicate_key
+from simulator.apiserver.fitting import Undecodable, fit, fit_config
 from simulator.apiserver.kinds import Kind, Kinds
 from simulator.apiserver.ownership import (
     APPLY,
@@ -77,7 +77,7 @@ class Api:
     def create(
         self, kind: Kind, namespace: str, item: dict[str, Any], options: WriteOptions
     ) -> Outcome:
-        warnings = self.fit(kind, item, options)
+        warnings = fit(kind, self.type_of(kind), item, options.validation)
         self._place(kind, namespace, item)
         return self._insert(kind, item, UPDATE, options, warnings)
 
@@ -178,7 +178,7 @@ class Api:
         """Replace an object. Raises Refused: 404, 409 on a stale resourceVersion, 422."""
         name = item["metadata"].get("name", "")
         entry = self.existing(kind, namespace, name)
-        warnings = self.fit(kind, item, options)
+        warnings = fit(kind, self.type_of(kind), item, options.validation)
         return self._replace(kind, entry, item, UPDATE, options, subresource, warnings)
 
     def patch(
@@ -199,8 +199,8 @@ class Api:
                 f"URL ({name})"
             )
         try:
-            warnings = self.fit(kind, item, options)
-        except _Undecodable as failure:
+            warnings = fit(kind, self.type_of(kind), item, options.validation)
+        except Undecodable as failure:
             raise problems.bad_patch(item, failure.trouble) from None
         return self._replace(kind, entry, item, UPDATE, options, subresource, warnings)
 
@@ -224,7 +224,7 @@ class Api:
             raise problems.foreign_namespace()
         if "managedFields" in meta:
             raise problems.bad_request("metadata.managedFields must be nil")
-        warnings = self.fit(kind, config, options, applying=True)
+        fit_config(kind, self.type_of(kind), config)
         reset_for_apply(kind, config, subresource)
         writer = _writer(kind, options, APPLY, subresource)
         entry = self.store.get(kind, namespace, name)
@@ -244,9 +244,9 @@ class Api:
         if entry is None:
             self._place(kind, namespace, item)
             record(item, result.owners)
-            return self._insert(kind, item, APPLY, options, warnings)
+            return self._insert(kind, item, APPLY, options, [])
         record(item, result.owners)
-        return self._replace(kind, entry, item, APPLY, options, subresource, warnings)
+        return self._replace(kind, entry, item, APPLY, options, subresource, [])
 
     def _replace(
         self,
@@ -324,28 +324,6 @@ class Api:
         if asked and asked != str(entry.revision):
             raise problems.conflict(kind, entry.name)
 
-    def fit(
-        self, kind: Kind, item: dict[str, Any], options: WriteOptions, *, applying: bool = False
-    ) -> list[str]:
-        """Drop unknown fields and tell of them. Raises Refused (400) if strict, or ill-typed."""
-        misfits = fitted(item, self.type_of(kind))
-        ill_typed = [misfit for misfit in misfits if misfit.expected is not None]
-        for misfit in ill_typed:
-            if kind.custom and not misfit.path.startswith("metadata"):
-                continue  # its schema is judged later, in its own words
-            if applying:
-                raise _untyped(kind, item, typed_trouble(misfit))
-            raise _Undecodable(kind, cannot_unmarshal(misfit))
-        misfits = [misfit for misfit in misfits if misfit.expected is None]
-        if misfits and applying:
-            raise _untyped(kind, item, f".{misfits[0].path}: field not declared in schema")
-        if applying and (twice := duplicate_key(item, self.type_of(kind))):
-            raise _untyped(kind, item, twice)
-        unknown = [f'unknown field "{misfit.path}"' for misfit in misfits]
-        if unknown and options.validation == "Strict":
-            raise _Undecodable(kind, f"strict decoding error: {', '.join(unknown)}")
-        return unknown if options.validation == "Warn" else []
-
 
 def may_vanish(kind: Kind, item: dict[str, Any]) -> bool:
     """Whether an object that is being deleted has nothing left to wait for."""
@@ -357,31 +335,9 @@ def may_vanish(kind: Kind, item: dict[str, Any]) -> bool:
     return not meta.get("deletionGracePeriodSeconds")
 
 
-class _Undecodable(problems.Refused):
-    """Says what is wrong without saying of what, for a patch whose result is at fault."""
-
-    def __init__(self, kind: Kind, trouble: str) -> None:
-        super().__init__(
-            400,
-            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-            f"{trouble}",
-        )
-        self.trouble = trouble
-
-
 def _writer(kind: Kind, options: WriteOptions, operation: str, subresource: str) -> Writer:
     owns_status = subresource == "status" or not kind.status
     return Writer(options.manager, operation, subresource, kind.group_version, owns_status)
-
-
-def _untyped(kind: Kind, item: dict[str, Any], trouble: str) -> problems.Refused:
-    """An applied configuration that is not of its kind."""
-    meta = item["metadata"]
-    name = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
-    return problems.plain_failure(
-        f"failed to create typed patch object ({name}; {kind.group_version}, Kind={kind.kind}): "
-        f"{trouble}"
-    )
 
 
 def _same(new: dict[str, Any], old: dict[str, Any]) -> bool:

@@ -1,5 +1,6 @@
 """The real kubectl judges the simulated API server."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from simulator import apiserver
 from tests.contract.client import STRATEGIC, Client
 from tests.contract.objects import claim, deployment, deployments, node, nodes, pod, pods
 
+NUMBERS = itertools.count(1)
 KUBECTL = Path(sys.executable).with_name("kubectl")
 
 
@@ -51,7 +53,7 @@ class Kubectl:
 @pytest.fixture
 def kubectl(simulated: apiserver.Server, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
     cache = tmp_path_factory.mktemp("kubectl")
-    name = f"kubectl-{cache.name[-1]}"
+    name = f"kubectl-{next(NUMBERS)}"
     api = Client(simulated.kubeconfig)
     api.create(
         "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
