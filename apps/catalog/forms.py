@@ -117,6 +117,16 @@ class PatternMetaForm(forms.Form):
     )
 
 
+class PatternTenantsForm(forms.Form):
+    tenants = forms.ModelMultipleChoiceField(
+        Tenant.objects.filter(retired_at=None),
+        to_field_name="slug",
+        required=False,
+        label="Only these tenants",
+        help_text="None chosen means every tenant.",
+    )
+
+
 class PatternYamlForm(forms.Form):
     content = forms.CharField(
         label="Pattern (YAML)",

@@ -13,6 +13,7 @@ from apps.catalog import matching, selectors, services
 from apps.catalog.forms import (
     PatternForm,
     PatternMetaForm,
+    PatternTenantsForm,
     PatternYamlForm,
     WithdrawForm,
     pattern_yaml,
@@ -21,7 +22,7 @@ from apps.catalog.models import ClaimPattern, PatternVersion
 from apps.catalog.tables import PATTERNS, state_word
 from apps.catalog.views import is_admin
 from apps.common import asks, refusals, tables
-from apps.tenancy.models import PlatformRole, Tenant
+from apps.tenancy.models import PlatformRole
 from apps.tenancy.selectors import require_platform
 from domain import diffs, patterns
 from domain.errors import DomainError
@@ -72,6 +73,9 @@ def pattern_page(request: HttpRequest, slug: str) -> HttpResponse:
         "example": diffs.to_yaml(patterns.claim_spec(parsed, patterns.defaults(parsed))),
         "clusters": selectors.clusters(),
         "tenants": list(pattern.tenants.all()),
+        "tenants_form": PatternTenantsForm(
+            initial={"tenants": [one.slug for one in pattern.tenants.all()]}
+        ),
         "withdraw_form": WithdrawForm(),
         "is_admin": is_admin(request),
     }
@@ -210,8 +214,14 @@ def pattern_step(request: HttpRequest, slug: str, step: str) -> HttpResponse:
 def pattern_tenants(request: HttpRequest, slug: str) -> HttpResponse:
     require_platform(request.user, PlatformRole.ADMIN)
     pattern = get_object_or_404(ClaimPattern, slug=slug)
-    wanted = [one for one in request.POST.getlist("tenants") if one]
-    found: list[Tenant] = selectors.tenants_named(wanted)
-    services.set_pattern_tenants(actor=request.user, pattern=pattern, tenants=found)  # type: ignore[arg-type]
-    messages.success(request, "Saved who may use it.")
+    form = PatternTenantsForm(request.POST)
+    if form.is_valid():
+        services.set_pattern_tenants(
+            actor=request.user,  # type: ignore[arg-type]
+            pattern=pattern,
+            tenants=list(form.cleaned_data["tenants"]),
+        )
+        messages.success(request, "Saved who may use it.")
+    else:
+        messages.error(request, "Choose tenants from the list.")
     return redirect("catalog:pattern", slug)

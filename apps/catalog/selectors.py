@@ -167,7 +167,3 @@ def pending_approval(version: ClassVersion | PatternVersion) -> Approval | None:
 
 def approval_revision() -> str:
     return str(Approval.objects.aggregate(newest=Max("updated_at"), count=Count("pk")))
-
-
-def tenants_named(slugs: list[str]) -> list[Tenant]:
-    return list(Tenant.objects.filter(slug__in=slugs))

@@ -2,10 +2,12 @@ from datetime import timedelta
 from typing import Any
 
 from celery import shared_task
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from apps.audit import services as audit
 from apps.catalog import reconcile
 from apps.catalog.models import Approval, ClassInCluster, VersionState
 from kube.errors import Transient
@@ -52,10 +54,17 @@ def expire_approvals() -> None:
     """End reviews that nobody decided; their versions are drafts again."""
     late = Approval.objects.filter(state=Approval.State.PENDING, expires_at__lt=Now())
     for approval in late.select_related("class_version", "pattern_version")[:500]:
-        ended = Approval.objects.filter(pk=approval.pk, state=Approval.State.PENDING).update(
-            state=Approval.State.EXPIRED, decided_at=timezone.now()
-        )
-        if ended:
-            type(approval.version).objects.filter(
-                pk=approval.version.pk, state=VersionState.IN_REVIEW
-            ).update(state=VersionState.DRAFT)
+        _expire(approval)
+
+
+@transaction.atomic
+def _expire(approval: Approval) -> None:
+    ended = Approval.objects.filter(pk=approval.pk, state=Approval.State.PENDING).update(
+        state=Approval.State.EXPIRED, decided_at=timezone.now()
+    )
+    if not ended:
+        return
+    version = approval.version
+    held = type(version).objects.filter(pk=version.pk, state=VersionState.IN_REVIEW)
+    held.update(state=VersionState.DRAFT)
+    audit.record(actor=None, verb="expired", subject=version, message="Nobody decided in time.")

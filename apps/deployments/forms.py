@@ -80,6 +80,13 @@ class ModelStep(forms.Form):
     startup_minutes = forms.IntegerField(
         min_value=1, max_value=180, initial=30, label="Minutes that loading may take"
     )
+    command = forms.CharField(
+        required=False,
+        label="Own image: command, one word a line",
+        max_length=4000,
+        widget=forms.Textarea(attrs=_TEXT),
+        help_text="Empty: the image's own.",
+    )
     port = forms.IntegerField(
         required=False, min_value=1, max_value=65535, label="Own image: port", initial=8080
     )
@@ -100,6 +107,8 @@ class ModelStep(forms.Form):
             for name in ("port", "ready_path", "live_path", "metrics_path")
             if data["runtime"] == Runtime.OWN and data[name]
         }
+        if data["runtime"] == Runtime.OWN and data["command"]:
+            own["command"] = _lines(data["command"])
         return {
             **{name: data[name] for name in ("name", "runtime", "model", "image")},
             **{name: data[name] for name in ("cpu", "memory", "startup_minutes")},

@@ -164,15 +164,10 @@ class Endpoint:
         """Works in any pod of the cluster."""
         return f"curl {self.url}{self.path}"
 
-    @property
-    def forward(self) -> str:
-        """Brings the Service to one's own machine, by kubectl."""
-        target = f"service/{self.service} {self.port}:{self.port}"
-        return f"kubectl --namespace {self.namespace} port-forward {target}"
-
-    @property
-    def local_curl(self) -> str:
-        return f"curl http://127.0.0.1:{self.port}{self.path}"
+    def from_outside(self, pod: str) -> str:
+        """Works wherever kubectl does: through the API server to one ready pod."""
+        base = "http://127.0.0.1:8001/api/v1/namespaces"
+        return f"curl {base}/{self.namespace}/pods/{pod}:{self.port}/proxy{self.path}"
 
 
 def endpoint_of(deployment: Deployment) -> Endpoint:

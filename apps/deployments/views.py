@@ -60,13 +60,15 @@ def deployment_page(request: HttpRequest, tenant: str, name: str) -> HttpRespons
     if wants_part(request) and (answer := not_modified(request, etag)):
         return answer
     pools = list(deployment.pools.all())
+    ready = selectors.ready_pod(pools)
+    endpoint = selectors.endpoint_of(deployment)
     context = {
         "tenant": found,
         "deployment": deployment,
         "summary": selectors.summary_of(deployment),
         "pools": [(pool, selectors.conditions_of(pool)) for pool in pools],
-        "ready_pod": selectors.ready_pod(pools),
-        "endpoint": selectors.endpoint_of(deployment),
+        "from_outside": endpoint.from_outside(ready) if ready else "",
+        "endpoint": endpoint,
         "stale": stale,
         "why_not": _why_not(request.user, found),
         "etag": etag,

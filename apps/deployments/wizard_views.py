@@ -1,5 +1,6 @@
 """Deploying and changing by wizard or YAML; both end on the same review page (S3)."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from apps.catalog import selectors as catalog
 from apps.common import asks, refusals
 from apps.deployments import placement, selectors, services
-from apps.deployments.forms import ModelStep, PatternStep, SizeStep, YamlForm, asked_by
+from apps.deployments.forms import PREFIX, ModelStep, PatternStep, SizeStep, YamlForm, asked_by
 from apps.deployments.models import Deployment
 from apps.deployments.planning import Plan, plan
 from apps.deployments.rendering import asked_of, manifests_of
@@ -22,7 +23,7 @@ from apps.tenancy.models import Role, Tenant
 from apps.tenancy.selectors import tenant_for
 from domain import diffs, quota
 from domain.asked import Asked, asked_from_yaml, short_content
-from domain.errors import DomainError
+from domain.errors import DomainError, InvalidValue
 
 STEPS = (("pattern", "Pattern"), ("model", "Model"), ("size", "Size"), ("review", "Review"))
 EXAMPLE = """\
@@ -107,7 +108,7 @@ def _to_review(request: HttpRequest, tenant: Tenant, wizard: Wizard) -> HttpResp
         made = plan(tenant=tenant, asked=asked)
     except DomainError as refusal:
         step = _step_of(refusal)
-        refusals.show(wizard.form(step), refusal)
+        refusals.show(wizard.form(step), _on_form(refusal))
         return _step(request, tenant, wizard, step, status=422)
     return _review(request, tenant, made, kept=wizard.kept(""))
 
@@ -118,6 +119,16 @@ def _step_of(refusal: DomainError) -> str:
     if field.startswith("pools") and "params" in field:
         return "size"
     return "pattern" if field.startswith("pools") or field == "cluster" else "model"
+
+
+def _on_form(refusal: DomainError) -> DomainError:
+    """The same refusal, with its path in the request as the name of a field of the wizard."""
+    if not isinstance(refusal, InvalidValue):
+        return refusal
+    name = re.sub(r"\[\d+\].*", "", refusal.field)
+    if refusal.field.startswith("pools[0]."):
+        name = refusal.field.removeprefix("pools[0].").replace("params.", PREFIX)
+    return InvalidValue(str(refusal), field=name)
 
 
 def _step(

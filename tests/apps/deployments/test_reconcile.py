@@ -21,6 +21,8 @@ from apps.quotas.models import TenantNamespace
 from apps.quotas.reconcile import reconcile_namespace
 from domain.manifests import selector_of
 from kube import client, kinds
+from kube.errors import Transient
+from simulator.apiserver import Fault
 from tests.apps.conftest import make_cluster
 from tests.apps.deployments.conftest import asked, pools
 
@@ -273,3 +275,77 @@ def test_a_pod_that_is_left_holds_the_retirement(
     reconcile_deployment(deployment.pk)
     deployment.refresh_from_db()
     assert deployment.retired_at is not None
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_an_apply_that_fails_at_any_step_is_finished_by_the_next_run(
+    deployment: Deployment, api: client.Cluster, simulated: Any, step: int
+) -> None:
+    simulated.faults.add(Fault("500", "PATCH */namespaces/vision-*", times=1, after=step))
+    try:
+        with pytest.raises(Transient):
+            reconcile_deployment(deployment.pk)
+        deployment.refresh_from_db()
+        assert deployment.lease_until is None
+        assert not deployment.is_settled
+        assert deployment.condition("Applied")["status"] == "Unknown"  # type: ignore[index]
+    finally:
+        simulated.faults.clear()
+    reconcile_deployment(deployment.pk)
+    deployment.refresh_from_db()
+    assert deployment.is_settled
+    assert len(owned(api, deployment)) == 4
+
+
+def test_a_cluster_that_is_away_keeps_the_row_unsettled(
+    deployment: Deployment, simulated: Any
+) -> None:
+    simulated.faults.add(Fault("away", times=-1))
+    try:
+        with pytest.raises(Transient):
+            reconcile_deployment(deployment.pk)
+    finally:
+        simulated.faults.clear()
+    deployment.refresh_from_db()
+    assert not deployment.is_settled
+    assert deployment.conditions[0]["message"]
+
+
+def test_an_expired_token_becomes_a_condition(deployment: Deployment, simulated: Any) -> None:
+    simulated.faults.add(Fault("expired-token", times=-1))
+    try:
+        reconcile_deployment(deployment.pk)
+    finally:
+        simulated.faults.clear()
+    deployment.refresh_from_db()
+    assert deployment.condition("Applied")["reason"] == "Unauthorized"  # type: ignore[index]
+
+
+def test_two_workers_on_one_row_apply_it_once(
+    deployment: Deployment, api: client.Cluster, simulated: Any
+) -> None:
+    """The second finds the lease taken and changes nothing."""
+    from apps.common import leases
+
+    token = leases.claim(Deployment.objects.filter(pk=deployment.pk), seconds=60)
+    reconcile_deployment(deployment.pk)
+    assert owned(api, deployment) == {}
+    assert token is not None
+    leases.finish(Deployment.objects.filter(pk=deployment.pk), token)
+    reconcile_deployment(deployment.pk)
+    assert len(owned(api, deployment)) == 4
+
+
+def test_a_worker_that_outlived_its_lease_writes_no_outcome(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from apps.deployments import reconcile
+
+    def slow(row: Deployment) -> dict[str, Any]:
+        Deployment.objects.filter(pk=row.pk).update(lease_token=uuid4())
+        return {"observed_generation": row.generation}
+
+    monkeypatch.setattr(reconcile, "_apply", slow)
+    reconcile_deployment(deployment.pk)
+    deployment.refresh_from_db()
+    assert deployment.observed_generation == 0
