@@ -119,6 +119,11 @@ def _fill_inventory(cluster: Cluster) -> None:
         )
 
 
+_SETTLED = """() => !document.querySelector(".part-waiting, .htmx-request") &&
+    [...document.querySelectorAll(".chart-note")].every((note) => note.textContent !== "Loading …")
+"""
+
+
 @dataclass
 class Tab:
     """A browser's page, and what it complained of."""
@@ -128,8 +133,17 @@ class Tab:
     complaints: list[str] = field(default_factory=list)
 
     def open(self, path: str) -> None:
+        """Go there, and wait until its parts and charts have come."""
         self.page.goto(self.url + path)
-        self.page.wait_for_load_state("networkidle")
+        self.wait_until(_SETTLED)
+
+    def wait_until(self, script: str) -> None:
+        """Playwright's own waiting evaluates text within the page, which our policy refuses."""
+        for _ in range(1000):
+            if self.page.evaluate(script):
+                return
+            self.page.wait_for_timeout(20)
+        self.note(f"never came true: {script}")
 
     def note_answer(self, answer: Any) -> None:
         if answer.status >= 400:

@@ -34,6 +34,14 @@ EXPECTED = {
 }
 
 
+# The elements that reach over the right edge, outermost first, if the page can be scrolled there.
+TOO_WIDE = """() => document.documentElement.scrollWidth <= innerWidth ? "" :
+    [...document.querySelectorAll("body *")]
+        .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
+        .slice(0, 4).map((one) => `${one.tagName}.${one.getAttribute("class")}`).join(" ")
+"""
+
+
 def pages_for(user: User) -> dict[str, str]:
     client = Client()
     client.force_login(user)
@@ -54,11 +62,11 @@ def test_pages_load_without_a_complaint(world: World, tab: Opener, who: str) -> 
             found.open(address)
             for theme in ("dark", "light"):
                 found.page.emulate_media(color_scheme=theme)
-                if found.page.evaluate("document.documentElement.dataset.bsTheme") != theme:
-                    found.note(f"not shown in the {theme} theme")
+                found.wait_until(f"document.documentElement.dataset.bsTheme == '{theme}'")
             found.page.set_viewport_size(SIZES["phone"])
-            if found.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-                found.note("wider than a phone")
+            found.wait_until(f"innerWidth == {SIZES['phone']['width']}")
+            if wide := found.page.evaluate(TOO_WIDE):
+                found.note(f"wider than a phone: {wide}")
             found.page.set_viewport_size(SIZES["wide"])
 
 
