@@ -1,4 +1,4 @@
-"""Take the pictures of the README from a demo of its own, in light and dark.
+"""Take the pictures of the README from a demo of its own; the first of them in dark, too.
 
 The demo gets a minute of traffic first, so that charts have something to show.
 """
@@ -7,6 +7,7 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from embedded.demo_process import DemoProcess  # noqa: E402
 
 FOLDER = ROOT / "docs" / "pictures"
 SIZE = {"width": 1360, "height": 850}
+THEMES = {"light": None, "dark": 1}  # how many of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +34,33 @@ class Picture:
 PICTURES = (
     Picture("overview", "admin", "/"),
     Picture("node", "admin", "/nodes/demo/h100-1/"),
+    Picture("mig-node", "admin", "/nodes/demo/a100-mig-1/"),
     Picture("devices", "admin", "/devices/"),
-    Picture("pattern", "admin", "/catalog/patterns/one-h100/"),
-    Picture("deployment", "editor", "/tenants/vision/deployments/chat/"),
-    Picture("approval", "approver", "/catalog/approvals/"),
+    Picture("claims", "admin", "/claims/"),
+    Picture("quotas", "admin", "/quotas/"),
+    Picture("pattern", "admin", "/catalog/patterns/h100-cards/"),
+    Picture("cluster", "admin", "/clusters/demo/"),
+    Picture("deployment", "editor", "/t/chat/deployments/llama-8b/"),
+    Picture("wizard", "editor", "/t/chat/deployments/+new/"),
+    Picture("approvals", "approver", "/catalog/approvals/"),
 )
+type Wanted = Sequence[Picture]
 
 
 def log_in(page: Page, url: str, who: str, password: str) -> None:
     page.goto(f"{url}/login/")
     page.fill("input[name=username]", who)
     page.fill("input[name=password]", password)
-    page.click("button[type=submit]")
+    page.press("input[name=password]", "Enter")
     page.wait_for_url(lambda address: "/login" not in address)
 
 
-def take(browser: Browser, url: str, password: str, theme: str) -> None:
-    for who in dict.fromkeys(one.who for one in PICTURES):
-        context = browser.new_context(viewport=SIZE, color_scheme=theme, device_scale_factor=1.5)  # type: ignore[arg-type]
+def take(browser: Browser, url: str, password: str, theme: str, pictures: Wanted) -> None:
+    for who in dict.fromkeys(one.who for one in pictures):
+        context = browser.new_context(viewport=SIZE, color_scheme=theme)  # type: ignore[arg-type]
         page = context.new_page()
         log_in(page, url, who, password)
-        for picture in PICTURES:
+        for picture in pictures:
             if picture.who != who:
                 continue
             answer = page.goto(url + picture.path)
@@ -79,8 +87,8 @@ def main() -> None:
             time.sleep(arguments.settle)
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(**chromium.launch_options())
-                for theme in ("light", "dark"):
-                    take(browser, url, password, theme)
+                for theme, count in THEMES.items():
+                    take(browser, url, password, theme, PICTURES[:count])
                 browser.close()
         finally:
             process.end()
