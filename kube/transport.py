@@ -68,6 +68,11 @@ class Transport:
         for response in streams:
             with contextlib.suppress(OSError, ValueError):
                 response.shutdown()
+        # Clearing alone leaves the connections to the garbage collector.
+        for key in list(self._pool.pools.keys()):
+            pool = self._pool.pools.get(key)
+            if pool is not None:
+                pool.close()
         self._pool.clear()
 
     def json(
