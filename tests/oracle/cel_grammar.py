@@ -267,6 +267,8 @@ class Grammar(Choices):
             ((self.strings, "string"), (self.integers, "int"), (self.domains, "string"))
         )
         walked, name = source(depth), self.fresh()
+        if self.maybe(0.2) and source != self.domains:
+            walked = f"{walked}.{self.listing()}"
         macro = self.rng.choice(("all", "exists", "exists_one"))
         names = f"i, {name}" if self.maybe(0.2) and source is not self.domains else name
         self.variables.append((name, kind))

@@ -155,22 +155,23 @@ def test_upstreams_own_test_expressions_decide_as_in_kubernetes() -> None:
 
 
 def test_every_function_is_declared_as_in_kubernetes() -> None:
-    theirs = {"StoredExpressions": set[str](), "NewExpressions": set[str]()}
+    theirs: dict[str, list[str]] = {"StoredExpressions": [], "NewExpressions": []}
     for line in declarations():
         kind, _, rest = line.partition(" ")
         if not rest.startswith("variable "):
-            theirs[kind].add(rest)
+            theirs[kind].append(rest)
     assert _declared(SCHEDULER) == theirs["StoredExpressions"]
     assert _declared(ADMISSION) == theirs["NewExpressions"]
 
 
-def _declared(environment: Environment) -> set[str]:
-    return {
+def _declared(environment: Environment) -> list[str]:
+    """One overload a line, in the order in which they are tried."""
+    return [
         f"{name} {'member' if overload.member else 'global'} {overload.id} "
         f"({', '.join(map(shown, overload.args))}) {shown(overload.result)}"
-        for name, overloads in functions(environment).items()
+        for name, overloads in sorted(functions(environment).items())
         for overload in overloads
-    }
+    ]
 
 
 def test_every_function_that_a_selector_can_reach_is_implemented() -> None:

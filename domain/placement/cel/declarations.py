@@ -111,6 +111,11 @@ def functions(environment: Environment) -> dict[str, tuple[Overload, ...]]:
     known = dict(_all_functions())
     if not environment.lists:
         del known["includes"]
+    if environment.admission:
+        # There the list library comes before that of strings. Which overload comes first decides
+        # for values of open type.
+        for name in ("indexOf", "lastIndexOf"):
+            known[name] = (*known[name][2:], *known[name][:2])
     return known
 
 
