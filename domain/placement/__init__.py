@@ -10,6 +10,7 @@ from domain.placement.explain import Funnel, Layer, MatchCount, explain, match_c
 from domain.placement.features import Features, Mode
 from domain.placement.fleet import Change, Delete, Fault, Fleet, Upsert, apply, apply_all
 from domain.placement.ledger import Ledger
+from domain.placement.lookalikes import fitting, warm
 from domain.placement.placing import place
 from domain.placement.pods.fit import PodFit, fits_pod, message
 from domain.placement.pods.placing import PodPlacement, place_pod
@@ -37,8 +38,10 @@ __all__ = [
     "apply_all",
     "explain",
     "fits_pod",
+    "fitting",
     "match_count",
     "message",
     "place",
     "place_pod",
+    "warm",
 ]

@@ -51,6 +51,10 @@ class Attempt:
 
     def solve(self, node: Node, claims: Sequence[Claim]) -> Solution | None:
         """The search alone. Raises as `on` does."""
+        return self.search_on(node, claims).run()
+
+    def search_on(self, node: Node, claims: Sequence[Claim]) -> Search:
+        """The search before it starts, every request checked. Raises NodeError or Fatal."""
         site = Site(
             node=node,
             view=self.gather(node),
@@ -60,7 +64,7 @@ class Attempt:
             book=self.book,
         )
         wanted = demands(site, claims, self.classes)
-        return Search(site, claims, wanted, self.most_steps).run()
+        return Search(site, claims, wanted, self.most_steps)
 
     def results(
         self, node: Node, claims: Sequence[Claim], solution: Solution

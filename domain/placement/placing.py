@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from domain.placement.asked import read_claim
+from domain.placement.asked import read_again
 from domain.placement.attempt import MOST_STEPS, Attempt, attempt_on
 from domain.placement.claims import Claim
 from domain.placement.decisions import Decision, decide
@@ -50,13 +50,15 @@ def place(
         )
         return tuple(run.add(group) for group in claims)
     try:
-        wanted = [read_claim(raw, defaults=defaults) for raw in claims]
+        read = [read_again(raw, defaults=defaults) for raw in claims]
     except Malformed as problem:
         targets = _nodes(fleet, nodes)
         return tuple(
             Decision(node.name, "unknown", reason=f"claim cannot be read: {problem}")
             for node in (targets if mode == "all" else targets[:1])
         )
+    wanted = [claim for claim, _ in read]
+    content = tuple(one for _, one in read)
     ledger = fleet.ledger(features)
     if plain:
         attempt = attempt_on(fleet, features, ledger, most_steps)
@@ -64,9 +66,8 @@ def place(
     quick = quick_attempt(fleet, features, ledger, most_steps)
     if nodes is not None:
         return tuple(decisions(quick, wanted, _nodes(fleet, nodes), until_found=mode == "first"))
-    return (
-        Decisions.of_all(quick, wanted) if mode == "all" else Decisions.up_to_first(quick, wanted)
-    )
+    ask = Decisions.of_all if mode == "all" else Decisions.up_to_first
+    return ask(quick, wanted, None if None in content else content)
 
 
 def decisions(

@@ -77,6 +77,19 @@ class Search:
             return None
         return Solution(self.picks, [self._selected(i) for i in range(len(self.claims))])
 
+    def free_for(self, demand: Demand) -> list[Device]:
+        """What one request could take if it were alone, in order. Raises as `run` does."""
+        usable = self._usable_by(demand)
+        found = []
+        for position, candidate in enumerate(self.candidates):
+            if self._is_in_use(0, demand.request, candidate.device):
+                continue
+            if usable[position] is None:
+                usable[position] = self._is_usable(demand, candidate)
+            if usable[position]:
+                found.append(candidate.device)
+        return found
+
     def _selected(self, claim: int) -> list[tuple[str, Request, DeviceClass]]:
         demands = [
             alternatives[self.chosen.get((claim, i), 0)]

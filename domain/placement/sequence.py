@@ -1,10 +1,10 @@
 """Claims one after the other, state carried along, with undo."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from domain.placement.asked import holdings_of, read_claim
+from domain.placement.asked import holdings_of, read_again
 from domain.placement.attempt import MOST_STEPS, attempt_on
 from domain.placement.claims import Claim
 from domain.placement.decisions import Decision, decide
@@ -41,12 +41,13 @@ class Sequencer:
     def add(self, group: Sequence[Mapping[str, Any]]) -> Decision:
         """The first node that fits, or else the last word on why there is none."""
         try:
-            claims = [read_claim(raw, defaults=self.defaults) for raw in group]
+            read = [read_again(raw, defaults=self.defaults) for raw in group]
         except Malformed as problem:
             return Decision("", "unknown", reason=f"claim cannot be read: {problem}")
+        claims = [claim for claim, _ in read]
         names = tuple(str(claim) for claim in claims)
         last = Decision("", "no", reason="no node fits", claims=names)
-        for decision in self._asked(claims):
+        for decision in self._asked(claims, tuple(one for _, one in read)):
             if decision.outcome != "no":
                 last = decision
             if decision.fits:
@@ -55,14 +56,15 @@ class Sequencer:
                 break
         return last
 
-    def _asked(self, claims: Sequence[Claim]) -> Iterable[Decision]:
+    def _asked(self, claims: Sequence[Claim], content: Sequence[Hashable]) -> Iterable[Decision]:
         """Decisions in node order; those of nodes that merely do not fit may be left out."""
         if self.plain:
             attempt = attempt_on(self.fleet, self.features, self.ledger, self.most_steps)
             return (decide(attempt, node, claims) for node in self.nodes)
         quick = quick_attempt(self.fleet, self.features, self.ledger, self.most_steps)
         if self._all_by_name:
-            return Decisions.up_to_first(quick, claims).telling
+            known = None if None in content else tuple(content)
+            return Decisions.up_to_first(quick, claims, known).telling
         return (decide(quick, node, claims) for node in self.nodes)
 
     def keep(self, decision: Decision) -> None:

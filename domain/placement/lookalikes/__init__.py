@@ -9,7 +9,7 @@ The rules are not here. What cannot be pictured (pools over several nodes, broke
 that name a device in an error) is answered by the plain search on that node alone.
 """
 
-from domain.placement.lookalikes.decisions import Decisions
-from domain.placement.lookalikes.quick import QuickAttempt, quick_attempt
+from domain.placement.lookalikes.decisions import Decisions, fitting
+from domain.placement.lookalikes.quick import QuickAttempt, quick_attempt, warm
 
-__all__ = ["Decisions", "QuickAttempt", "quick_attempt"]
+__all__ = ["Decisions", "QuickAttempt", "fitting", "quick_attempt", "warm"]

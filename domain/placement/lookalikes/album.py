@@ -4,9 +4,9 @@ An album belongs to one fleet and one set of switches. The fleet that comes from
 takes over the pages of all nodes that the change does not touch.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from domain.placement.devices import Device, DeviceID, Node, PoolID, TaintRule
@@ -38,20 +38,20 @@ class Album:
     """Pages in the order of node names."""
 
     tokens: Tokens
-    pages: dict[str, Page]
-    names: list[str] = field(default_factory=list)
-    rows: list[Page] = field(default_factory=list)
-    shapes: list[int] = field(default_factory=list)
+    names: list[str]
+    rows: list[Page]
+    shapes: list[int]
     # The pool of each node, where no node has more than one.
-    only_pools: list[PoolID | None] | None = None
-    at: dict[str, int] = field(default_factory=dict)
+    only_pools: list[PoolID | None] | None
+    at: dict[str, int]
     # Rows that only the plain search may answer.
-    strangers: frozenset[int] = frozenset()
-    memo: dict[Hashable, object] = field(default_factory=dict)
+    strangers: frozenset[int]
+    # Queries with their plans, by content; shared with the fleets before and after.
+    memo: dict[Hashable, object]
 
     def without(self, stale: AbstractSet[str]) -> "Inherited | Album":
         """For the fleet after a change that concerns these nodes only."""
-        return _without(self.tokens, self.pages, self.memo, stale) if stale else self
+        return Inherited(self, frozenset(stale)) if stale else self
 
 
 def switches(features: Features) -> Hashable:
@@ -77,40 +77,63 @@ def album_of(fleet: Fleet, features: Features) -> Album:
 class Inherited:
     """What a changed fleet takes over: everything but the pages of the nodes it touched."""
 
-    tokens: Tokens
-    pages: Mapping[str, Page]
-    memo: dict[Hashable, object]
+    album: Album
+    stale: frozenset[str]
 
     def without(self, stale: AbstractSet[str]) -> "Inherited":
-        return _without(self.tokens, self.pages, self.memo, stale)
-
-
-def _without(
-    tokens: Tokens, pages: Mapping[str, Page], memo: dict[Hashable, object], stale: AbstractSet[str]
-) -> Inherited:
-    kept = dict(pages)
-    for name in stale:
-        kept.pop(name, None)
-    return Inherited(tokens, kept, memo)
+        return Inherited(self.album, self.stale | stale)
 
 
 def _bound(fleet: Fleet, features: Features, before: object) -> Album:
-    if isinstance(before, Inherited):
-        album = Album(before.tokens, dict(before.pages), memo=before.memo)
-    else:
-        album = Album(Tokens(identifying(_devices(fleet))), {})
     rules = tuple(fleet.rules.values()) if features.device_taint_rules else ()
-    album.names = sorted(fleet.nodes)
-    for name in album.names:
-        if name not in album.pages:
-            album.pages[name] = _page(fleet, features, fleet.nodes[name], album.tokens, rules)
-    album.rows = [album.pages[name] for name in album.names]
-    album.strangers = _strangers(album.rows)
-    album.shapes = [page.shape for page in album.rows]
-    if all(len(page.pools) <= 1 for page in album.rows):
-        album.only_pools = [page.pools[0] if page.pools else None for page in album.rows]
-    album.at = {name: i for i, name in enumerate(album.names)}
-    return album
+    if isinstance(before, Inherited):
+        return _rebound(fleet, features, before, rules)
+    tokens = Tokens(identifying(_devices(fleet)))
+    return _of_rows(
+        [_page(fleet, features, fleet.nodes[name], tokens, rules) for name in sorted(fleet.nodes)],
+        tokens,
+        {},
+    )
+
+
+def _rebound(
+    fleet: Fleet, features: Features, before: Inherited, rules: tuple[TaintRule, ...]
+) -> Album:
+    """In the common case some rows are replaced and all else is shared."""
+    old = before.album
+    new = {
+        name: _page(fleet, features, fleet.nodes[name], old.tokens, rules)
+        for name in before.stale
+        if name in fleet.nodes
+    }
+    same_pools = all(
+        name in new and name in old.at and new[name].pools == old.rows[old.at[name]].pools
+        for name in before.stale
+    )
+    if not same_pools or old.strangers or any(page.shape == UNPICTURED for page in new.values()):
+        kept = (new.get(name) or old.rows[old.at[name]] for name in sorted(fleet.nodes))
+        return _of_rows(list(kept), old.tokens, old.memo)
+    rows, shapes = list(old.rows), list(old.shapes)
+    for name, page in new.items():
+        rows[old.at[name]], shapes[old.at[name]] = page, page.shape
+    return replace(old, rows=rows, shapes=shapes)
+
+
+def _of_rows(rows: list[Page], tokens: Tokens, memo: dict[Hashable, object]) -> Album:
+    pools: list[PoolID | None] | None = None
+    if all(len(page.pools) <= 1 for page in rows):
+        pools = [page.pools[0] if page.pools else None for page in rows]
+    names = [page.node.name for page in rows]
+    return Album(
+        tokens,
+        names,
+        rows,
+        [page.shape for page in rows],
+        pools,
+        {name: i for i, name in enumerate(names)},
+        _strangers(rows),
+        memo,
+    )
 
 
 def _devices(fleet: Fleet) -> Iterator[Device]:

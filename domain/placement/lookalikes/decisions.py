@@ -1,6 +1,6 @@
 """Answers for many nodes: decided for all, written out for those that are looked at."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import compress
 from typing import overload
 
@@ -30,16 +30,20 @@ class Decisions(Sequence[Decision]):
         self._pictures, self._alone = pictures, alone
 
     @classmethod
-    def of_all(cls, attempt: QuickAttempt, claims: Sequence[Claim]) -> "Decisions":
-        query = attempt.query(claims)
+    def of_all(
+        cls, attempt: QuickAttempt, claims: Sequence[Claim], content: Hashable = None
+    ) -> "Decisions":
+        query = attempt.query(claims, content)
         pictures = attempt.pictures(query, 0, len(attempt.album.rows))
         alone = _solve(attempt, query, claims, pictures, 0)
         return cls(attempt, query, claims, pictures, alone)
 
     @classmethod
-    def up_to_first(cls, attempt: QuickAttempt, claims: Sequence[Claim]) -> "Decisions":
+    def up_to_first(
+        cls, attempt: QuickAttempt, claims: Sequence[Claim], content: Hashable = None
+    ) -> "Decisions":
         """Up to the first that fits or that ends the attempt, or all if none does."""
-        query = attempt.query(claims)
+        query = attempt.query(claims, content)
         pictures: list[Picture] = []
         alone: dict[int, Decision] = {}
         for first, last in chunks(len(attempt.album.rows)):
@@ -95,6 +99,13 @@ class Decisions(Sequence[Decision]):
             for row, picture in enumerate(self._pictures)
             if (self._alone[row].fits if row in self._alone else picture in good)
         ]
+
+
+def fitting(decisions: Sequence[Decision]) -> list[str]:
+    """Names of the nodes that fit; far quicker than looking at each decision."""
+    if isinstance(decisions, Decisions):
+        return decisions.fitting
+    return [one.node for one in decisions if one.fits]
 
 
 def _solve(

@@ -9,10 +9,11 @@ from domain.placement.claims import Claim
 from domain.placement.decisions import DOES_NOT_FIT, RANDOM_ORDER, Decision, decide
 from domain.placement.devices import Node, PoolID
 from domain.placement.faults import Fatal, NodeError, Unknown
-from domain.placement.features import Features
+from domain.placement.features import DEFAULT, Features
 from domain.placement.fleet import Fleet
 from domain.placement.ledger import Ledger
 from domain.placement.lookalikes.album import Album, Page, album_of
+from domain.placement.lookalikes.bounds import is_hopeless
 from domain.placement.lookalikes.plans import ALONE, NO, Found, Plan, Untold
 from domain.placement.lookalikes.query import Query, content_of, query_for
 
@@ -58,11 +59,14 @@ class QuickAttempt(Attempt):
     def _alone(self, node: Node, claims: Sequence[Claim]) -> list[dict[str, Any]] | None:
         return Attempt.on(self, node, claims)
 
-    def query(self, claims: Sequence[Claim]) -> Query:
-        """Found again by content, so that claims of one template share their plans."""
+    def query(self, claims: Sequence[Claim], content: Hashable = None) -> Query:
+        """Found again by content, so that claims of one template share their plans.
+
+        content: equal for equal claims, where the caller has it; names do not belong to it.
+        """
         if self.asked is not None and self.asked[0] is claims:
             return self.asked[1]
-        key = (content_of(claims), self.features, self.most_steps)
+        key = (content or content_of(claims), self.features, self.most_steps)
         memo = cast("dict[Hashable, Query]", self.album.memo)
         query = memo.get(key)
         if query is None or not query.names(self.classes):
@@ -107,7 +111,8 @@ class QuickAttempt(Attempt):
             return ALONE
         page = self.album.rows[row]
         try:
-            solution = self.solve(page.node, claims)
+            search = self.search_on(page.node, claims)
+            solution = None if is_hopeless(search) else search.run()
             if solution is None:
                 return NO
             self.results(page.node, claims, solution)  # what cannot be written is an error too
@@ -157,6 +162,12 @@ def quick_attempt(
         most_steps=most_steps,
         fleet=fleet,
     )
+
+
+def warm(fleet: Fleet, features: Features = DEFAULT) -> None:
+    """Work out beforehand what every question needs; the answers do not change by it."""
+    album_of(fleet, features)
+    _ = fleet.ledger(features).marks
 
 
 CHUNK = 64
