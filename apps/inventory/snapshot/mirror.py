@@ -139,9 +139,11 @@ class Mirror:
 
     def _place_again(self, pool: tuple[str, str]) -> None:
         for uid in self._pool_claims.get(pool, ()):
+            before = self._places.get(uid)
             self._lift(uid)
             self._place(self.claims[uid])
-            self.moved.add(uid)
+            if self._places.get(uid) != before:
+                self.moved.add(uid)
 
     # --- Pods
     def put_pod(self, pod: PodUse) -> None:
