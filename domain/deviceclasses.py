@@ -1,5 +1,6 @@
 """The content of a DeviceClass version, and the object it becomes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ import msgspec
 from domain.errors import InvalidValue
 from domain.manifests.labels import MANAGED_BY, MANAGER, Manifest
 from domain.patterns.names import is_extended_resource
+from domain.placement.cel.lint import ERROR, NOTE, Finding, lint
 
 MOST_SELECTORS = 32  # resource/v1 DeviceSelectorsMaxSize
 LONGEST_EXPRESSION = 10 * 1024  # CELSelectorExpressionMaxLength
@@ -46,6 +48,44 @@ def class_from(content: object) -> ClassContent:
             field="extended_resource_name",
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What is wrong, or likely wrong, with the selector of that index."""
+
+    selector: int
+    is_error: bool
+    text: str
+
+    @property
+    def field(self) -> str:
+        return f"selectors[{self.selector}]"
+
+
+def remarks(selectors: Sequence[str]) -> list[Remark]:
+    """Errors are what the API server would refuse; the others, what was hardly meant."""
+    return [
+        Remark(index, finding.severity == ERROR, _said(finding))
+        for index, expression in enumerate(selectors)
+        for finding in lint(expression)
+        if finding.severity != NOTE
+    ]
+
+
+def _said(finding: Finding) -> str:
+    where = ""
+    if finding.position is not None:
+        where = f" (line {finding.position.line}, column {finding.position.column})"
+    advice = f" {finding.advice}" if finding.advice else ""
+    return f"{finding.message}{where}.{advice}".replace("..", ".")
+
+
+def refuse_errors(content: ClassContent) -> None:
+    """Raise InvalidValue for the first selector that the API server would refuse."""
+    for remark in remarks(content.selectors):
+        if remark.is_error:
+            raise InvalidValue(remark.text, field=remark.field)
 
 
 def content_of(found: ClassContent) -> dict[str, Any]:

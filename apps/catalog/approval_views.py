@@ -7,6 +7,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.catalog import selectors, services
@@ -80,6 +81,7 @@ def _context(request: HttpRequest, approval: Approval) -> dict[str, Any]:
         "diff": diffs.text(_plain(earlier) if earlier else None, _plain(version)),
         "becomes": _becomes(version),
         "shapes": _shapes(version),
+        "remarks": _remarks(version),
         "clusters": selectors.clusters(),
         "history": version.approvals.exclude(pk=approval.pk).select_related("decided_by"),
         "is_pending": approval.state == Approval.State.PENDING,
@@ -118,10 +120,19 @@ def _shapes(version: Any) -> list[tuple[str, str]]:
     ]
 
 
+def _remarks(version: Any) -> list[deviceclasses.Remark]:
+    """What an approver should know of a class's selectors; those of patterns are made by us."""
+    if not isinstance(version, ClassVersion):
+        return []
+    return deviceclasses.remarks(deviceclasses.class_from(version.content).selectors)
+
+
 def _why_not(user: Any, approval: Approval) -> str:
     """Why this person cannot decide; empty when they can."""
     if approval.state != Approval.State.PENDING:
         return f"This review is {approval.get_state_display().lower()}."
+    if approval.expires_at <= timezone.now():
+        return "This review has expired."
     if not user.has_platform_role(PlatformRole.APPROVER):
         return "Only an approver decides."
     if user.pk in (approval.requested_by_id, approval.version.author_id):

@@ -51,7 +51,7 @@ def create_class(
     clusters: Iterable[Cluster] = (),
 ) -> ClassVersion:
     """A new class with version 1 as a draft, placed in `clusters` once it is approved."""
-    content = deviceclasses.content_of(deviceclasses.class_from(content))
+    content = _class_content(content)
     device_class = DeviceClass(name=name, description=description)
     device_class.full_clean()
     device_class.save()
@@ -67,7 +67,7 @@ def draft_class(
     *, actor: User, device_class: DeviceClass, content: dict[str, Any], note: str = ""
 ) -> ClassVersion:
     """Change the open draft, or begin the next version."""
-    content = deviceclasses.content_of(deviceclasses.class_from(content))
+    content = _class_content(content)
     DeviceClass.objects.select_for_update(no_key=True).get(pk=device_class.pk)
     newest = device_class.versions.order_by("-number").first()
     if newest is not None and newest.is_open:
@@ -125,6 +125,12 @@ def set_pattern_tenants(
         after={"tenants": [tenant.slug for tenant in tenants]},
     )
     return pattern
+
+
+def _class_content(content: dict[str, Any]) -> dict[str, Any]:
+    found = deviceclasses.class_from(content)
+    deviceclasses.refuse_errors(found)
+    return deviceclasses.content_of(found)
 
 
 def _pattern_content(content: dict[str, Any]) -> dict[str, Any]:

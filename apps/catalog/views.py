@@ -155,10 +155,12 @@ def class_match(request: HttpRequest) -> HttpResponse:
     )
     text = request.POST.get("selectors", "").replace("\r\n", "\n")[:40_000]
     expressions = [part.strip() for part in text.split("\n---\n") if part.strip()]
-    if cluster is None or not expressions:
-        return render(request, "catalog/match_none.html", {"cluster": cluster})
+    remarks = deviceclasses.remarks(expressions[: deviceclasses.MOST_SELECTORS])
+    if cluster is None or not expressions or any(one.is_error for one in remarks):
+        context = {"cluster": cluster, "remarks": remarks}
+        return render(request, "catalog/match_none.html", context)
     ask = asks.wait(matching.ask_class(request.user, cluster, expressions))
-    return render(request, "parts/ask.html", {"ask": ask})
+    return render(request, "catalog/match.html", {"ask": ask, "remarks": remarks})
 
 
 @require_POST

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from domain import patterns
-from domain.deviceclasses import class_from, manifest
+from domain.deviceclasses import class_from, manifest, refuse_errors, remarks
 from domain.errors import InvalidValue
 from tests.domain.patterns.test_rendering import content
 
@@ -143,3 +143,16 @@ def test_a_class_becomes_a_device_class() -> None:
     assert [one["cel"]["expression"] for one in made["spec"]["selectors"]] == ["a", "b"]
     assert made["spec"]["extendedResourceName"] == "nvidia.com/gpu"
     assert made["metadata"]["annotations"] == {"claimyard.dev/version": "3"}
+
+
+def test_a_selector_that_does_not_compile_is_refused_with_its_place() -> None:
+    with pytest.raises(InvalidValue) as refused:
+        refuse_errors(class_from({"selectors": ["true", "device.foo == 1"]}))
+    assert refused.value.field == "selectors[1]"
+    assert "undefined field 'foo' (line 1, column 7)" in str(refused.value)
+
+
+def test_what_was_hardly_meant_is_remarked_and_not_refused() -> None:
+    found = class_from({"selectors": ["true"]})
+    refuse_errors(found)
+    assert [one.text for one in remarks(found.selectors)] == ["is true for every device."]
