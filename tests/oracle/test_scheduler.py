@@ -49,7 +49,8 @@ def cluster(control_plane: ControlPlane) -> Iterator[Cluster]:
     yield connected
     for kind in (PODS, CLAIMS):
         for raw in connected.list_all(kind, namespace=NAMESPACE):
-            connected.delete(kind, NAMESPACE, raw["metadata"]["name"], grace_seconds=0)
+            name = raw["metadata"]["name"]
+            connected.delete(kind, NAMESPACE, name, grace_seconds=0, missing_ok=True)
     for kind, name in CREATED:
         connected.delete(kind, None, name, missing_ok=True)
     connected.close()
