@@ -4,42 +4,16 @@ import http.client
 import os
 import shutil
 import signal
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from embedded import demo
 from embedded.demo_process import DemoProcess, alive, eventually, kill, named
 
 pytestmark = pytest.mark.stack
 Kubectl = Callable[..., str]
 PASSWORD = r"platform admin +admin +(\S+)"
-
-
-@pytest.fixture
-def state() -> Iterator[Path]:
-    yield from new_state()
-
-
-@pytest.fixture(scope="module")
-def lasting_state() -> Iterator[Path]:
-    yield from new_state()
-
-
-@pytest.fixture(scope="module")
-def running(lasting_state: Path) -> Iterator[DemoProcess]:
-    process = DemoProcess.on(lasting_state)
-    yield process
-    process.end()
-
-
-def new_state() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="claimyard-demo-"))
-    yield folder
-    if folder.exists():
-        demo.reset(folder)
 
 
 def status_of(url: str, path: str = "/login/") -> int:
