@@ -221,6 +221,8 @@ def running(directory: Path | str, options: Options | None = None) -> Iterator[S
             async with server:
                 started.set()
                 await stop.wait()
+            # Connections that were just closed let go of their sockets a turn later.
+            await asyncio.sleep(0.05)
         except BaseException as error:
             failure.append(error)
             raise
@@ -237,6 +239,4 @@ def running(directory: Path | str, options: Options | None = None) -> Iterator[S
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join()
-        # Connections that were just closed let go of their sockets a turn later.
-        loop.run_until_complete(asyncio.sleep(0.05))
         loop.close()
