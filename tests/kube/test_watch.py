@@ -40,7 +40,8 @@ class Pauses(threading.Event):
 
     def __init__(self, after: int) -> None:
         super().__init__()
-        self.after, self.waits = after, []
+        self.after = after
+        self.waits: list[float] = []
 
     def wait(self, timeout: float | None = None) -> bool:
         self.waits.append(timeout or 0.0)

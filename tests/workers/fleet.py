@@ -12,8 +12,8 @@ def node(name: str, **labels: str) -> Json:
         "kind": "Node",
         "metadata": {"name": name, "labels": labels},
         "status": {
-            "allocatable": {"cpu": "64", "nvidia.com/gpu": "0"},
-            "capacity": {"cpu": "64", "nvidia.com/gpu": "0"},
+            "allocatable": {"cpu": "64", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": "0"},
+            "capacity": {"cpu": "64", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": "0"},
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     }
@@ -56,6 +56,15 @@ def device(node_name: str, number: int) -> Json:
             "resource.kubernetes.io/pcieRoot": {"string": f"pci0000:{number:02x}"},
         },
         "capacity": {"memory": {"value": "81559Mi"}},
+    }
+
+
+def device_class() -> Json:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": DRIVER},
+        "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]},
     }
 
 

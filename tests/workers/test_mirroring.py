@@ -249,18 +249,19 @@ def test_a_frozen_leader_that_wakes_writes_nothing(lab: Lab) -> None:
 
 def freeze(thread: Mirroring, frozen: threading.Event, thawed: threading.Event) -> None:
     """Let the thread stand still right before its next transaction, as a suspended process."""
-    import workers.mirroring as module
+    import workers.mirroring
 
+    module: Any = workers.mirroring
     real = module.store
 
     def slow(leadership: Any, *args: Any, **options: Any) -> Any:
         if threading.current_thread() is thread and not thawed.is_set():
             frozen.set()
             thawed.wait(20)
-            module.store = real  # type: ignore[attr-defined]
+            module.store = real
         return real(leadership, *args, **options)
 
-    module.store = slow  # type: ignore[attr-defined]
+    module.store = slow
 
 
 def test_the_database_may_go_away_for_a_while(lab: Lab) -> None:
@@ -300,6 +301,41 @@ def test_hostile_strings_are_only_strings(lab: Lab) -> None:
     eventually(lambda: Device.objects.count() == 1)
     row = Device.objects.get()
     assert row.product.startswith("<script>\ufffd'; DROP") and len(row.uuid) == 500
+
+
+@pytest.mark.cluster
+def test_a_real_clusters_scheduler_is_mirrored(control_plane: Any) -> None:
+    """kube-scheduler allocates; what it decided becomes rows."""
+    lab = Lab(control_plane)
+    try:
+        name = "mirrored-n1"
+        labels = {"kubernetes.io/hostname": name}
+        lab.apply(fleet.node(name, **labels), fleet.resource_slice(name, cards=2))
+        lab.client.apply(fleet.device_class())
+        lab.client.apply(fleet.claim("mirrored"))
+        waits = fleet.pod("mirrored", "")
+        del waits["spec"]["nodeName"], waits["status"]
+        waits["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "mirrored"}]
+        waits["spec"]["containers"][0]["resources"] = {"claims": [{"name": "gpu"}]}
+        waits["spec"]["nodeSelector"] = {"kubernetes.io/hostname": name}
+        lab.mirror()
+        eventually(lambda: Claim.objects.filter(name="mirrored", state="pending").exists())
+        lab.client.apply(waits)
+        eventually(lambda: Claim.objects.filter(name="mirrored", node_name=name).exists(), 30)
+        device = Device.objects.get(node_name=name, holder="default/mirrored")
+        assert device.state == "dra" and device.device_class == fleet.DRIVER
+        assert Node.objects.get(name=name).in_dra == 1
+        assert Use.objects.get(name="mirrored").device == device.name
+    finally:
+        lab.stop()
+        for kind, namespace, found in (
+            (kinds.PODS, "default", "mirrored"),
+            (kinds.CLAIMS, "default", "mirrored"),
+            (kinds.SLICES, None, f"{name}-{fleet.DRIVER}"),
+            (kinds.NODES, None, name),
+        ):
+            lab.client.delete(kind, namespace, found, missing_ok=True, grace_seconds=0)
+        lab.client.close()
 
 
 def test_a_retired_cluster_is_let_go(lab: Lab) -> None:

@@ -32,7 +32,7 @@ def use(row: Cluster, start: int, end: int | None, **changes: object) -> Use:
         "allocated_at": NOON + timedelta(minutes=start),
         "ended_at": None if end is None else NOON + timedelta(minutes=end),
     }
-    return Use.objects.create(**values | changes)  # type: ignore[arg-type]
+    return Use.objects.create(**values | changes)
 
 
 def chart(user: User, by: str = "class") -> dict[str, list[int]]:

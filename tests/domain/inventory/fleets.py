@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from domain.devices import (
     ClaimUse,
     CounterSet,
@@ -120,15 +122,19 @@ def claim(
 
 def node(
     name: str = "n1",
-    labels: dict[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
     *,
     is_ready: bool = True,
-    allocatable: dict[str, int] | None = None,
-    **resources: int,
+    allocatable: Mapping[str, int] | None = None,
+    parts: Mapping[str, int] | None = None,
+    gpu: int | None = None,
+    gpu_shared: int | None = None,
 ) -> Node:
-    """A node; `gpu=8` means nvidia.com/gpu: 8 as capacity, `allocatable` overrides what is free."""
-    capacity = {f"nvidia.com/{key.replace('_', '.')}": value for key, value in resources.items()}
-    free = capacity | (allocatable or {})
+    """A node; `gpu=8` means nvidia.com/gpu: 8 as capacity, `parts` are further names below
+    nvidia.com/, and `allocatable` overrides what may be taken."""
+    told = {"gpu": gpu, "gpu.shared": gpu_shared, **(parts or {})}
+    capacity = {f"nvidia.com/{key}": value for key, value in told.items() if value is not None}
+    free = {**capacity, **(allocatable or {})}
     return Node(
         uid=f"uid-{name}",
         name=name,
@@ -138,12 +144,20 @@ def node(
     )
 
 
-def pod(name: str = "p1", node: str = "n1", phase: str = "Running", **requests: int) -> PodUse:
+def pod(
+    name: str = "p1",
+    node: str = "n1",
+    phase: str = "Running",
+    *,
+    gpu: int = 0,
+    parts: Mapping[str, int] | None = None,
+) -> PodUse:
+    requests = {"gpu": gpu, **(parts or {})}
     return PodUse(
         uid=f"uid-{name}",
         namespace="team-a",
         name=name,
         node_name=node,
         phase=phase,
-        requests={f"nvidia.com/{key.replace('_', '.')}": value for key, value in requests.items()},
+        requests={f"nvidia.com/{key}": value for key, value in requests.items() if value},
     )

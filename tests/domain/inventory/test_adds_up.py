@@ -33,11 +33,11 @@ def a_node(chance: random.Random, name: str) -> Node:
         labels["mig.strategy"] = chance.choice(["none", "single", "mixed"])
     resources = {
         key: chance.choice([0, 1, 4, 8])
-        for key in ("gpu", "gpu_shared", "mig-1g_10gb")
+        for key in ("gpu", "gpu.shared", "mig-1g.10gb")
         if chance.random() < 0.3
     }
-    free = {f"nvidia.com/{key.replace('_', '.')}": chance.choice([0, 1, 9]) for key in resources}
-    one = fleets.node(name, labels, is_ready=chance.random() > 0.1, **resources)
+    free = {f"nvidia.com/{key}": chance.choice([0, 1, 9]) for key in resources}
+    one = fleets.node(name, labels, is_ready=chance.random() > 0.1, parts=resources)
     return replace(
         one, resources={key: (pair[0], free[key]) for key, pair in one.resources.items()}
     )

@@ -16,7 +16,7 @@ from domain.devices import (
     Taint,
     TaintRule,
 )
-from domain.inventory import NodeCount, Path, State, Unit, count
+from domain.inventory import Card, NodeCount, Path, State, Unit, count
 from tests.domain.inventory import fleets
 from tests.domain.inventory.fleets import claim, cuttable, gpu, mig, node, slice_of
 
@@ -35,6 +35,11 @@ def counted(
     return found
 
 
+def cards(found: NodeCount) -> tuple[Card, ...]:
+    assert found.cards is not None
+    return found.cards
+
+
 def codes(found: NodeCount) -> list[str]:
     return [fault.code for fault in found.faults]
 
@@ -47,7 +52,7 @@ def test_whole_cards_are_in_use_or_free() -> None:
     found = counted(slices=[slice_of(gpu(0), gpu(1), gpu(2))], claims=[claim("gpu-1")])
     assert (found.tally.dra, found.tally.free, found.tally.physical) == (1, 2, 3)
     assert found.path is Path.DRA
-    assert found.cards[1].devices[0].holders[0].name == "c1"
+    assert cards(found)[1].devices[0].holders[0].name == "c1"
 
 
 def test_a_card_cut_statically_is_one_card_with_partitions() -> None:
@@ -123,7 +128,7 @@ def test_a_passthrough_twin_is_the_same_card() -> None:
     twin = Device(name="gpu-vfio-0", type="vfio", uuid="other", pci_bus_id="0000:00:00.0")
     found = counted(slices=[slice_of(twin, gpu(0))], claims=[claim("gpu-vfio-0")])
     assert found.tally.physical == found.tally.dra == 1
-    assert found.cards[0].key == "GPU-0" and unit(found, "whole").further == 0
+    assert cards(found)[0].key == "GPU-0" and unit(found, "whole").further == 0
 
 
 def test_channels_and_nics_are_no_cards() -> None:
@@ -187,7 +192,7 @@ def test_admin_access_uses_nothing_up() -> None:
 def test_a_shared_claim_is_one_card_and_several_tenants() -> None:
     found = counted(slices=[slice_of(gpu(0))], claims=[claim("gpu-0", pods=("a", "b", "c"))])
     assert found.tally.dra == 1 and found.tenants == 3
-    assert found.cards[0].devices[0].holders[0].tenants == 3
+    assert cards(found)[0].devices[0].holders[0].tenants == 3
 
 
 def test_shares_of_one_device_are_one_card() -> None:
@@ -195,7 +200,7 @@ def test_shares_of_one_device_are_one_card() -> None:
     claims = [claim("gpu-0", name="c1"), claim("gpu-0", name="c2")]
     found = counted(slices=[slice_of(shared)], claims=claims)
     assert found.tally.dra == found.tally.physical == 1 and found.tenants == 2
-    assert len(found.cards[0].devices[0].holders) == 2
+    assert len(cards(found)[0].devices[0].holders) == 2
 
 
 @pytest.mark.parametrize(
@@ -205,14 +210,14 @@ def test_shares_of_one_device_are_one_card() -> None:
 def test_a_taint_outweighs_use_unless_it_only_informs(effect: str, state: State) -> None:
     sick = gpu(0, taints=(Taint("gpu.nvidia.com/xid", "79", effect),))
     found = counted(slices=[slice_of(sick)], claims=[claim("gpu-0")])
-    assert found.cards[0].state is state
+    assert cards(found)[0].state is state
 
 
 def test_admin_taint_rules_reach_the_devices_they_select() -> None:
     rule = TaintRule("out", Taint("maintenance", "", "NoSchedule"), pool="n1", device="gpu-1")
     found = counted(slices=[slice_of(gpu(0), gpu(1))], rules=[rule])
-    assert [card.state for card in found.cards] == [State.FREE, State.UNHEALTHY]
-    assert found.cards[1].reason == "maintenance:NoSchedule"
+    assert [card.state for card in cards(found)] == [State.FREE, State.UNHEALTHY]
+    assert cards(found)[1].reason == "maintenance:NoSchedule"
 
 
 def test_one_sick_partition_does_not_make_the_card_sick() -> None:
@@ -224,7 +229,7 @@ def test_one_sick_partition_does_not_make_the_card_sick() -> None:
 
 def test_a_node_that_is_not_ready_is_unknown() -> None:
     found = counted(slices=[slice_of(gpu(0))], nodes=[node(is_ready=False)])
-    assert found.tally.unknown == 1 and found.cards[0].reason == "the node is not ready"
+    assert found.tally.unknown == 1 and cards(found)[0].reason == "the node is not ready"
 
 
 def test_slices_of_a_node_that_is_gone_are_unknown() -> None:

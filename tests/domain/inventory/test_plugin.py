@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from domain.devices import ClaimUse, Node, PodUse, Slice, Snapshot
-from domain.inventory import NodeCount, Path, count
+from domain.inventory import Card, NodeCount, Path, count
 from tests.domain.inventory.fleets import claim, gpu, node, pod, slice_of
 
 
@@ -15,6 +15,11 @@ def counted(
 ) -> NodeCount:
     (found,) = count(Snapshot((one,), tuple(slices), tuple(claims), tuple(pods)))
     return found
+
+
+def cards(found: NodeCount) -> tuple[Card, ...]:
+    assert found.cards is not None
+    return found.cards
 
 
 def numbers(found: NodeCount) -> tuple[int, int, int, int]:
@@ -59,20 +64,20 @@ def test_time_slicing_shares_cards() -> None:
     }
     found = counted(node(labels=labels, gpu=8), pod(gpu=1), pod("p2", gpu=1))
     assert numbers(found) == (1, 0, 0, 0) and units(found) == {"nvidia.com/gpu": (8, 2, 6)}
-    assert found.cards[0].memory_mib == 15360 and found.cards[0].mode == "time-slicing"
+    assert cards(found)[0].memory_mib == 15360 and cards(found)[0].mode == "time-slicing"
 
 
 def test_a_pod_with_two_shares_may_hold_one_card_or_two() -> None:
     """DP#491: two replicas are not two GPUs, so no card is called free that may be in use."""
     labels = {"gpu.count": "2", "gpu.replicas": "4", "gpu.sharing-strategy": "time-slicing"}
     found = counted(node(labels=labels, gpu=8), pod(gpu=2))
-    assert numbers(found) == (2, 0, 0, 0) and not found.cards[0].is_exact
+    assert numbers(found) == (2, 0, 0, 0) and not cards(found)[0].is_exact
 
 
 def test_renamed_shares_leave_a_zero_behind() -> None:
     labels = {"gpu.count": "2", "gpu.replicas": "4"}
     one = node(labels=labels, gpu=0, gpu_shared=8)
-    assert units(counted(one, pod(gpu_shared=1))) == {"nvidia.com/gpu.shared": (8, 1, 7)}
+    assert units(counted(one, pod(parts={"gpu.shared": 1}))) == {"nvidia.com/gpu.shared": (8, 1, 7)}
 
 
 def test_shares_that_the_labels_do_not_know_are_believed() -> None:
@@ -94,9 +99,9 @@ def test_mig_mixed_counts_cards_and_partitions_apart() -> None:
         "mig-4g.40gb.count": "1",
         "mig-3g.40gb.count": "1",
     }
-    resources = {"gpu": 6, "mig-2g_20gb": 3, "mig-1g_10gb": 1, "mig-4g_40gb": 1, "mig-3g_40gb": 1}
-    one = node(labels=labels, **resources)
-    found = counted(one, pod(gpu=1), pod("p2", **{"mig-1g_10gb": 1}))
+    parts = {"mig-2g.20gb": 3, "mig-1g.10gb": 1, "mig-4g.40gb": 1, "mig-3g.40gb": 1}
+    one = node(labels=labels, gpu=6, parts=parts)
+    found = counted(one, pod(gpu=1), pod("p2", parts={"mig-1g.10gb": 1}))
     assert found.tally.physical == 8 and numbers(found) == (2, 6, 0, 0)
     assert units(found)["nvidia.com/gpu"] == (6, 1, 5)
     assert units(found)["nvidia.com/mig-2g.20gb"] == (3, 0, 3)
@@ -110,7 +115,7 @@ def test_all_cards_cut_under_mixed_are_still_counted() -> None:
         "mig.strategy": "mixed",
         "mig-1g.10gb.count": "2",
     }
-    found = counted(node(labels=labels, gpu=0, **{"mig-1g_10gb": 2}))
+    found = counted(node(labels=labels, gpu=0, parts={"mig-1g.10gb": 2}))
     assert numbers(found) == (0, 1, 0, 0)
 
 
@@ -122,7 +127,7 @@ def test_what_a_change_of_geometry_left_behind_is_not_counted() -> None:
         "mig.strategy": "mixed",
         "mig-1g.5gb.count": "56",
     }
-    found = counted(node(labels=labels, gpu=8, **{"mig-1g_5gb": 56, "mig-7g_40gb": 8}))
+    found = counted(node(labels=labels, gpu=8, parts={"mig-1g.5gb": 56, "mig-7g.40gb": 8}))
     assert units(found) == {"nvidia.com/mig-1g.5gb": (56, 0, 56)}
     assert found.tally.physical == 8 and codes(found) == ["leftover-resource"] * 2
 
@@ -188,7 +193,7 @@ def test_hami_registers_its_cards_elsewhere() -> None:
     """HAMi#612: allocatable is cards x 10, and memory never appears there."""
     one = replace(node(gpu=20), hami_cards=(("GPU-a", "A10", 24576), ("GPU-b", "A10", 24576)))
     found = counted(one, pod(gpu=1))
-    assert numbers(found) == (1, 1, 0, 0) and found.cards[0].key == "GPU-a"
+    assert numbers(found) == (1, 1, 0, 0) and cards(found)[0].key == "GPU-a"
 
 
 def test_both_paths_on_one_node_are_an_error_and_counted_once() -> None:
