@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 PUT, REMOVED, REVISION = b"put", b"del", b"rev"
 
@@ -27,7 +28,8 @@ class Line:
     body: bytes
 
     def encoded(self) -> bytes:
-        words = self.what, self.resource.encode(), self.revision, self.key.encode(), self.body
+        key = quote(self.key, safe="/:").encode()  # some names may hold blanks and line ends
+        words = self.what, self.resource.encode(), self.revision, key, self.body
         return b"%b %b %d %b %b\n" % words
 
 
@@ -37,7 +39,7 @@ def _read(path: Path) -> Iterator[Line]:
             if not raw.endswith(b"\n"):
                 return
             what, resource, revision, key, body = raw[:-1].split(b" ", 4)
-            yield Line(what, resource.decode(), int(revision), key.decode(), body)
+            yield Line(what, resource.decode(), int(revision), unquote(key.decode()), body)
 
 
 def _numbered(directory: Path, stem: str) -> dict[int, Path]:

@@ -52,6 +52,8 @@ class Requests:
             return await self._answer(request)
         except Refused as failure:
             return refusal(failure)
+        except RecursionError:
+            return refusal(problems.bad_request("the object is nested too deeply"))
         except web.HTTPRequestEntityTooLarge:
             return refusal(problems.too_large(LARGEST_BODY))
 

@@ -1,6 +1,7 @@
 """Faults strike where and as often as they are told, and no more."""
 
 import http.client
+import threading
 
 import pytest
 
@@ -26,6 +27,24 @@ def test_too_many_requests_says_when_to_come_back(simulated: Server, api: Client
         assert (answer.status, answer.headers["Retry-After"]) == (429, "3")
         assert answer.body["details"] == {"retryAfterSeconds": 3}
     assert api.get(PATH).status == 200
+
+
+def test_a_slow_answer_keeps_nobody_else_waiting(simulated: Server, api: Client) -> None:
+    simulated.faults.add(Fault("latency", match=f"GET {PATH}", seconds=0.5))
+    answered: list[str] = []
+
+    def ask() -> None:
+        api.get(PATH)
+        answered.append("slow")
+
+    slow = threading.Thread(target=ask)
+    slow.start()
+    while simulated.faults.listed():  # until the fault has struck
+        pass
+    api.get("/api/v1/nodes")
+    answered.append("fast")
+    slow.join()
+    assert answered == ["fast", "slow"]
 
 
 def test_a_fault_can_let_requests_pass_first(simulated: Server, api: Client) -> None:

@@ -15,7 +15,7 @@ from simulator.apiserver import Options, running
 from simulator.apiserver.journal import PUT, Journal, Line
 from simulator.apiserver.server import expire
 from tests.contract.client import Client
-from tests.contract.objects import config_map, config_maps
+from tests.contract.objects import config_map, config_maps, definition
 
 PATH = config_maps("default")
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -218,3 +218,30 @@ def test_a_body_beyond_the_limit_is_refused(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         answer = Client(server.kubeconfig).create(PATH, config_map("big", x="y" * (3 << 20)))
         assert (answer.status, answer.body["reason"]) == (413, "RequestEntityTooLarge")
+
+
+def test_names_may_hold_blanks_and_line_ends(tmp_path: Path) -> None:
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []}
+    names = ["one two", "line\nend", "system:x"]
+    with running(tmp_path) as server:
+        for name in names:
+            made = Client(server.kubeconfig).create(path, role | {"metadata": {"name": name}})
+            assert made.status == 201
+    with running(tmp_path) as server:
+        items = Client(server.kubeconfig).get(path).body["items"]
+        assert sorted(item["metadata"]["name"] for item in items) == sorted(names)
+
+
+def test_what_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    deep: dict[str, object] = {}
+    for _ in range(900):
+        deep = {"properties": {"x": deep}}
+    made = definition("widgets", "example.com")
+    made["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = deep
+    with running(tmp_path) as server:
+        api = Client(server.kubeconfig)
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        answer = api.create(path, made)
+        assert answer.status == 400
+        assert api.get(path).body["items"] == []
