@@ -109,6 +109,25 @@ def _same_object(before: Json, item: Json) -> bool:
     return bool(before["metadata"].get("uid") == item["metadata"].get("uid"))
 
 
+class Index:
+    """A store's objects by a key of one's own, so that thousands need not be looked through."""
+
+    def __init__(self, store: Store, key: Callable[[Json], object]) -> None:
+        self._key = key
+        self._groups: dict[object, dict[Key, Json]] = {}
+        store.listen(self._changed)
+
+    def of(self, key: object) -> list[Json]:
+        return list(self._groups.get(key, {}).values())
+
+    def _changed(self, before: Json | None, after: Json | None) -> None:
+        if before is not None:
+            group = self._groups.get(self._key(before), {})
+            group.pop(key_of(before), None)
+        if after is not None:
+            self._groups.setdefault(self._key(after), {})[key_of(after)] = after
+
+
 class Cluster:
     """All stores of one client; a kind is watched from the first time somebody asks for it."""
 

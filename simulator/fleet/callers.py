@@ -32,14 +32,18 @@ class Callers:
             await asyncio.sleep(_TICK_SECONDS)
 
     def tick(self) -> None:
-        workers = [worker for worker in self._pods.workers() if _servers(worker)]
-        for service in self._services:
-            ready = [w for w in workers if _is_behind(service, w)]
-            if ready:
-                self._send(service, ready)
-        for worker in workers:
-            for server in _servers(worker):
-                server.advance()
+        workers: dict[str, list[PodWorker]] = {}
+        for worker in self._pods.workers():
+            if _servers(worker):
+                workers.setdefault(worker.namespace, []).append(worker)
+        for namespace, here in workers.items():
+            for service in list(self._services.within(namespace)):
+                ready = [worker for worker in here if _is_behind(service, worker)]
+                if ready:
+                    self._send(service, ready)
+            for worker in here:
+                for server in _servers(worker):
+                    server.advance()
 
     def _send(self, service: Json, workers: list[PodWorker]) -> None:
         stream = self._stream(service)

@@ -5,7 +5,7 @@ import logging
 from typing import Any
 
 from simulator.fleet.api import LEASES, NODES, Api, ApiError
-from simulator.fleet.cache import Cluster, Store
+from simulator.fleet.cache import Cluster, Index, Store
 from simulator.fleet.clock import Clock
 from simulator.fleet.devices import Devices
 from simulator.fleet.events import Recorder
@@ -32,26 +32,31 @@ class Kubelet:
         clock: Clock,
         machine: Machine,
         *,
-        stores: tuple[Store, Store, Store],
+        nodes: Store,
+        claims: Store,
+        slices: Index,
         seed: int,
         version: str,
         gateway: str,
         kubelet_port: int,
+        heartbeat: float,
     ) -> None:
         self.machine = machine
         self.workers: dict[str, PodWorker] = {}
         self._api: Api = cluster.api
         self._recorder = recorder
         self._clock = clock
-        self._nodes, claims, slices = stores
+        self._nodes = nodes
         self._seed = seed
         self._version = version
         self._gateway = gateway
         self._port = kubelet_port
+        self._heartbeat = heartbeat
         self._devices = Devices(self._api, claims, machine, clock)
         self._gpus = Publisher(self._api, slices, machine.name, DRIVER)
         self._domains = Publisher(self._api, slices, machine.name, DOMAIN_DRIVER)
         self._poked = asyncio.Event()
+        self.joined = asyncio.Event()
 
     @property
     def _is_off(self) -> bool:
@@ -65,11 +70,12 @@ class Kubelet:
                     node = await self._register()
                     await self._renew()
                     await self._publish(node)
+                    self.joined.set()
             except ApiError as error:
                 log.debug("node %s: %s", self.machine.name, error)
             self._poked.clear()
             try:
-                await asyncio.wait_for(self._poked.wait(), HEARTBEAT_SECONDS)
+                await asyncio.wait_for(self._poked.wait(), self._heartbeat)
             except TimeoutError:
                 continue
 
@@ -132,7 +138,7 @@ class Kubelet:
         return node
 
     def _spec(self) -> Json:
-        cidr = f"10.244.{self.machine.number}.0/24"
+        cidr = f"{self.machine.pod_network}.0/24"
         return {
             "podCIDR": cidr,
             "podCIDRs": [cidr],

@@ -32,10 +32,15 @@ class Machine:
     def address(self) -> str:
         return f"10.0.{self.number // 200}.{10 + self.number % 200}"
 
+    @property
+    def pod_network(self) -> str:
+        """The first three numbers of its pods' addresses: 10.244.0 for the first node."""
+        return f"10.{244 + self.number // 256}.{self.number % 256}"
+
     def pod_address(self) -> str:
         """A free one of the node's /24; the numbers of ended pods come round again."""
         for last in range(2, 255):
-            address = f"10.244.{self.number}.{last}"
+            address = f"{self.pod_network}.{last}"
             if address not in self._addresses:
                 self._addresses.add(address)
                 return address

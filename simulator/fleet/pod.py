@@ -78,8 +78,9 @@ class PodWorker:
             self.machine.release(f"{self.uid}/{container.name}")
 
     def refresh(self) -> None:
-        """The node's devices changed health: say so in the status."""
+        """Post the status again: devices changed health, or others gave the pod up meanwhile."""
         if self.containers and self._ending is None:
+            self._written = ""
             self._refreshing = asyncio.create_task(self._guard(self.changed()))
 
     async def _guard(self, work: Any) -> None:

@@ -3,24 +3,25 @@
 from typing import Any
 
 from simulator.fleet.api import SLICES, Api, ApiError, plain
-from simulator.fleet.cache import Store
+from simulator.fleet.cache import Index, Store
 
 type Json = dict[str, Any]
 
 
+def slices_by_pool(slices: Store) -> Index:
+    """By node and driver, which is one pool for these drivers."""
+    return Index(slices, lambda item: (item["spec"].get("nodeName"), item["spec"]["driver"]))
+
+
 class Publisher:
-    def __init__(self, api: Api, slices: Store, node: str, driver: str) -> None:
+    def __init__(self, api: Api, slices: Index, node: str, driver: str) -> None:
         self._api = api
         self._slices = slices
         self._node = node
         self._driver = driver
 
     def published(self) -> list[Json]:
-        found = [
-            item
-            for item in self._slices
-            if item["spec"].get("nodeName") == self._node and item["spec"]["driver"] == self._driver
-        ]
+        found = self._slices.of((self._node, self._driver))
         return sorted(found, key=lambda item: str(item["metadata"]["name"]))
 
     async def publish(self, wanted: list[Json], owner: Json, *, half: bool = False) -> bool:

@@ -17,8 +17,9 @@ from simulator.fleet.events import Recorder
 from simulator.fleet.faults import Faults
 from simulator.fleet.gateway import KUBELET_PORT, Egress, Gateway, Pods
 from simulator.fleet.install import install
-from simulator.fleet.kubelet import Kubelet
+from simulator.fleet.kubelet import HEARTBEAT_SECONDS, Kubelet
 from simulator.fleet.machine import Machine
+from simulator.fleet.publisher import slices_by_pool
 from simulator.fleet.scenario import Fault, Scenario
 
 type Json = dict[str, Any]
@@ -80,6 +81,8 @@ class Fleet:
                     group.create_task(kubelet.run())
                 group.create_task(callers.run())
                 group.create_task(self._faults.run())
+                for kubelet in self.kubelets.values():
+                    await kubelet.joined.wait()
                 self.ready.set()
         finally:
             await gateway.stop()
@@ -87,29 +90,27 @@ class Fleet:
                 await egress.stop()
 
     def _build(self, url: str) -> None:
-        stores = (
-            self.cluster.store(NODES),
-            self.cluster.store(CLAIMS),
-            self.cluster.store(SLICES),
-        )
-        port = KUBELET_PORT
+        slices = slices_by_pool(self.cluster.store(SLICES))
         for number, spec in enumerate(self.scenario.nodes):
             self.kubelets[spec.name] = Kubelet(
                 self.cluster,
                 self.recorder,
                 self.clock,
                 Machine(self.scenario.seed, spec, number),
-                stores=stores,
+                nodes=self.cluster.store(NODES),
+                claims=self.cluster.store(CLAIMS),
+                slices=slices,
                 seed=self.scenario.seed,
                 version=self.scenario.kubernetes,
                 gateway=url,
-                kubelet_port=port,
+                kubelet_port=KUBELET_PORT,
+                heartbeat=min(HEARTBEAT_SECONDS, self.scenario.node_grace / 4),
             )
 
     def _controllers(self) -> list[Runnable]:
         if self._nodes_only:
             return []
-        return all_controllers(self.cluster, self.recorder, self.clock)
+        return all_controllers(self.cluster, self.recorder, self.clock, self.scenario.node_grace)
 
     async def _install(self) -> None:
         pause = 0.2
@@ -167,7 +168,7 @@ def running(
     nodes_only: bool = False,
     egress: Path | None = None,
 ) -> Iterator[Fleet]:
-    """A fleet in a thread of this process; yields once every node has been looked at."""
+    """A fleet in a thread of this process; yields once every node has joined."""
     begun = threading.Event()
     made: list[Fleet] = []
     task: list[asyncio.Task[None]] = []

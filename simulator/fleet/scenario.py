@@ -84,10 +84,13 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
+    """`node_grace`: seconds without a Lease after which a node counts as lost."""
+
     name: str
     seed: int
     speed: float
     kubernetes: str
+    node_grace: float
     nodes: tuple[NodeSpec, ...]
     manifests: tuple[dict[str, Any], ...]
     traffic: tuple[Traffic, ...]
@@ -123,6 +126,7 @@ def parse(
         seed=_seed(top, seed),
         speed=top.number("speed", 1, least=0.01),
         kubernetes=top.text("kubernetes", "v1.37.2"),
+        node_grace=top.seconds("node-grace", 40),
         nodes=tuple(node for table in top.tables("nodes") for node in _nodes(table)),
         manifests=tuple(_manifest(item, name) for item in top.raw("manifests", [])),
         traffic=tuple(_traffic(table) for table in top.tables("traffic")),

@@ -25,7 +25,9 @@ class Runnable(Protocol):
     async def run(self) -> None: ...
 
 
-def all_controllers(cluster: Cluster, recorder: Recorder, clock: Clock) -> list[Runnable]:
+def all_controllers(
+    cluster: Cluster, recorder: Recorder, clock: Clock, node_grace: float
+) -> list[Runnable]:
     return [
         Deployments(cluster, recorder, clock),
         ReplicaSets(cluster, recorder),
@@ -34,7 +36,7 @@ def all_controllers(cluster: Cluster, recorder: Recorder, clock: Clock) -> list[
         Garbage(cluster),
         Budgets(cluster),
         Endpoints(cluster),
-        NodeLifecycle(cluster, recorder, clock),
+        NodeLifecycle(cluster, recorder, clock, node_grace),
         DeviceEvictions(cluster, recorder),
         Namespaces(cluster),
         Scheduler(cluster, recorder),

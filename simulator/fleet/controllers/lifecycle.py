@@ -14,15 +14,17 @@ type Json = dict[str, Any]
 
 log = logging.getLogger("fleet")
 
-GRACE_SECONDS = 40.0
-_PERIOD_SECONDS = 2.0
+_PERIOD_SECONDS = 1.0
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
 class NodeLifecycle:
     """Silence counts in real seconds; the pods' toleration of it is shortened by the speed."""
 
-    def __init__(self, cluster: Cluster, recorder: Recorder, clock: Clock) -> None:
+    def __init__(
+        self, cluster: Cluster, recorder: Recorder, clock: Clock, grace_seconds: float
+    ) -> None:
+        self._grace = grace_seconds
         self._api = cluster.api
         self._recorder = recorder
         self._clock = clock
@@ -56,11 +58,11 @@ class NodeLifecycle:
 
     def _is_silent(self, name: str) -> bool:
         """After a start of the whole cluster every lease is old: nodes get their time again."""
-        if Clock.monotonic() - self._began < GRACE_SECONDS:
+        if Clock.monotonic() - self._began < self._grace:
             return False
         lease = self._leases.get("kube-node-lease", name)
         renewed = ((lease or {}).get("spec") or {}).get("renewTime")
-        return renewed is not None and Clock.wall() - parsed(renewed) > GRACE_SECONDS
+        return renewed is not None and Clock.wall() - parsed(renewed) > self._grace
 
     async def _lose(self, node: Json) -> None:
         name = node["metadata"]["name"]

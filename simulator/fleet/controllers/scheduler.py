@@ -13,6 +13,7 @@ from domain.placement import (
     PodPlacement,
     Upsert,
     apply_all,
+    message,
     place_pod,
 )
 from simulator.fleet.api import (
@@ -36,6 +37,10 @@ log = logging.getLogger("fleet")
 
 _COMPONENT = "default-scheduler"
 _EXTENDED = "<extended-resources>"
+_FEATURES = Features.preset("1.37")
+_ALL_NODES = 100
+_GROUP = 50
+_FIRST_BACKOFF, _LAST_BACKOFF = 0.25, 2.0
 _KINDS = (NODES, PODS, SLICES, CLASSES, CLAIMS, TAINT_RULES)
 
 
@@ -49,7 +54,9 @@ class Scheduler:
         self._fleet = Fleet()
         self._changes: dict[tuple[str, Key], Change] = {}
         self._active: dict[Key, None] = {}
-        self._waiting: dict[Key, None] = {}
+        self._waiting: dict[Key, float] = {}
+        self._backoff: dict[Key, float] = {}
+        self._next_node = 0
         self._bound: dict[str, str] = {}
         self._woken = asyncio.Event()
         for kind, store in self._stores.items():
@@ -117,6 +124,7 @@ class Scheduler:
         if after is None:
             self._active.pop(key, None)
             self._waiting.pop(key, None)
+            self._backoff.pop(key, None)
             if (before or {})["spec"].get("nodeName"):
                 self._wake()
         elif not after["spec"].get("nodeName"):
@@ -128,8 +136,20 @@ class Scheduler:
                 self._activate(key)
 
     def _wake(self) -> None:
-        for key in list(self._waiting):
-            self._activate(key)
+        """Pods that failed are tried again, each not sooner than its back-off allows."""
+        now = Clock.monotonic()
+        loop = asyncio.get_running_loop()
+        for key, due in list(self._waiting.items()):
+            del self._waiting[key]
+            if due <= now:
+                self._activate(key)
+            else:
+                loop.call_later(due - now, self._activate, key)
+
+    def _wait(self, key: Key) -> None:
+        backoff = self._backoff.get(key, _FIRST_BACKOFF)
+        self._backoff[key] = min(backoff * 2, _LAST_BACKOFF)
+        self._waiting[key] = Clock.monotonic() + backoff
 
     # One pod.
 
@@ -142,15 +162,31 @@ class Scheduler:
         claims = self._claims_of(pod)
         if claims is None:
             # Its claims are still to be made; their names in the status wake it.
-            self._waiting[key] = None
+            self._waiting[key] = 0.0
             return
         changes, self._changes = list(self._changes.values()), {}
         self._fleet = apply_all(self._fleet, changes)
-        placement = place_pod(self._fleet, pod, Features.preset("1.37"))
+        placement = self._place(pod)
         if placement.node is None:
             await self._refuse(pod, placement)
         else:
             await self._bind(pod, claims, placement, placement.node)
+
+    def _place(self, pod: Json) -> PodPlacement:
+        """In a large cluster nodes are looked at in groups, going on where the last pod ended."""
+        names = sorted(self._fleet.nodes)
+        if len(names) <= _ALL_NODES:
+            return place_pod(self._fleet, pod, _FEATURES)
+        fits: list[PodFit] = []
+        start = self._next_node % len(names)
+        order = names[start:] + names[:start]
+        for first in range(0, len(order), _GROUP):
+            placement = place_pod(self._fleet, pod, _FEATURES, nodes=order[first : first + _GROUP])
+            self._next_node = start + first
+            if placement.node is not None:
+                return placement
+            fits += placement.fits
+        return PodPlacement(None, message=message(fits), fits=tuple(fits))
 
     def _claims_of(self, pod: Json) -> list[Json] | None:
         """None while one of them does not exist."""
@@ -168,18 +204,18 @@ class Scheduler:
         return claims
 
     async def _refuse(self, pod: Json, placement: PodPlacement) -> None:
-        self._waiting[key_of(pod)] = None
-        message = _message(placement, self._stores[NODES.kind])
-        self._recorder.record(pod, "FailedScheduling", message, component=_COMPONENT, warning=True)
+        self._wait(key_of(pod))
+        text = _message(placement, self._stores[NODES.kind])
+        self._recorder.record(pod, "FailedScheduling", text, component=_COMPONENT, warning=True)
         condition = {
             "type": "PodScheduled",
             "status": "False",
             "reason": "Unschedulable",
-            "message": message,
+            "message": text,
         }
         conditions = (pod.get("status") or {}).get("conditions") or []
         before = next((item for item in conditions if item["type"] == "PodScheduled"), None)
-        if before and before["status"] == "False" and before.get("message") == message:
+        if before and before["status"] == "False" and before.get("message") == text:
             return
         since = before["lastTransitionTime"] if before and before["status"] == "False" else None
         others = [item for item in conditions if item["type"] != "PodScheduled"]
