@@ -175,3 +175,7 @@ class Node:
     labels: Mapping[str, str]
     declared_features: frozenset[str] = frozenset()
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def is_cordoned(node: Node) -> bool:
+    return bool((node.raw.get("spec") or {}).get("unschedulable"))

@@ -8,14 +8,15 @@ from typing import Any
 from domain.placement.asked import read_claim, read_line
 from domain.placement.capacity import fits
 from domain.placement.cel import SelectorError
-from domain.placement.claims import ALL, Claim, Constraint, DeviceClass, Request
+from domain.placement.claims import ALL, Claim, Constraint, DeviceClass, Request, RequestLine
 from domain.placement.constraints import values_of
 from domain.placement.counters import CounterBook, CounterPicks
 from domain.placement.derived import Attributes
-from domain.placement.devices import Device, Node
+from domain.placement.devices import Device, Node, is_cordoned
 from domain.placement.faults import Fatal, Malformed, PlacementError
 from domain.placement.features import DEFAULT, Features
 from domain.placement.fleet import Fleet
+from domain.placement.lookalikes import census, first_failure, fitting, reads_identity
 from domain.placement.placing import place
 from domain.placement.pools import View
 from domain.placement.sight import Seen, Sight, sight
@@ -74,14 +75,13 @@ def explain(
         claim = read_claim(raw)
     except Malformed as problem:
         return Funnel(str(request.get("name") or ""), problem=str(problem))
-    targets = [fleet.nodes[name] for name in (sorted(fleet.nodes) if nodes is None else nodes)]
-    scene = _Scene(fleet, features, targets, sight(fleet, features, targets))
+    names = None if nodes is None else list(nodes)
+    scene = _Scene.of(fleet, features, claim, names)
     funnels = [scene.funnel(claim, one) for line in claim.lines for one in line.alternatives]
     if not funnels:
         return Funnel("", problem="the claim has no requests")
-    whole = place(fleet, [raw], [node.name for node in targets], "all", features)
-    on_nodes = sum(decision.fits for decision in whole)
-    failed = next((one.reason for one in whole if one.outcome in ("fatal", "unknown")), "")
+    whole = place(fleet, [raw], names, "all", features)
+    on_nodes, failed = len(fitting(whole)), first_failure(whole)
     narrowest = min(funnels, key=lambda one: (one.first_empty is None, one.free))
     return Funnel(
         narrowest.request,
@@ -105,8 +105,20 @@ def _as_claim(request: Mapping[str, Any]) -> dict[str, Any]:
 class _Scene:
     fleet: Fleet
     features: Features
-    nodes: Sequence[Node]
     sight: Sight
+
+    @classmethod
+    def of(
+        cls, fleet: Fleet, features: Features, claim: Claim, names: list[str] | None
+    ) -> "_Scene":
+        """Nodes that look alike are looked at once, unless a selector tells them apart."""
+        found = None
+        if names is None and not reads_identity(fleet, features, claim):
+            found = census(fleet, features)
+        if found is None:
+            wanted = sorted(fleet.nodes) if names is None else names
+            found = sight(fleet, features, [fleet.nodes[name] for name in wanted])
+        return cls(fleet, features, found)
 
     def funnel(self, claim: Claim, request: Request) -> Funnel:
         owner = self.fleet.classes.get(request.class_name)
@@ -114,24 +126,23 @@ class _Scene:
             return Funnel(
                 request.full_name, problem=f"device class {request.class_name} does not exist"
             )
-        walk = _Walk(list(self.sight.seen.values()))
-        walk.layers.append(Layer("devices", len(self.sight.published)))
+        walk = _Walk(self.sight.seen)
+        walk.layers.append(Layer("devices", self.sight.published))
         walk.layers.append(self._visible())
         walk.keep_matching("class selectors", owner.selectors)
         walk.keep_matching("request selectors", request.selectors)
-        matches = len(walk.left)
+        matches = _count(walk.left)
         self._narrow(walk, claim, request)
         free = next(one.count for one in walk.layers if one.name == "capacity and counters")
         return Funnel(request.full_name, tuple(walk.layers), matches, free)
 
     def _visible(self) -> Layer:
-        hidden = [id for id in self.sight.published if id not in self.sight.seen]
         reasons = "; ".join(
             f"{pool}: {reason}" for pool, reason in list(self.sight.hidden.items())[:SAMPLE]
         )
-        return Layer(
-            "visible", len(self.sight.seen), len(hidden), tuple(map(str, hidden[:SAMPLE])), reasons
-        )
+        unseen = self.sight.unseen
+        sample = tuple(map(str, unseen[:SAMPLE]))
+        return Layer("visible", self.sight.visible, len(unseen), sample, reasons)
 
     def _narrow(self, walk: "_Walk", claim: Claim, request: Request) -> None:
         ledger = self.fleet.ledger(self.features)
@@ -146,14 +157,14 @@ class _Scene:
         )
         walk.keep("capacity and counters", lambda seen: _room_reason(site, request, seen))
         _keep_groups(walk, claim, request)
-        schedulable = {
-            node.name
-            for node in self.nodes
-            if not (node.raw.get("spec") or {}).get("unschedulable")
-        }
+        nodes = self.fleet.nodes
         walk.keep(
             "on schedulable nodes",
-            lambda seen: "" if schedulable.intersection(seen.nodes) else "only on cordoned nodes",
+            lambda seen: (
+                "only on cordoned nodes"
+                if all(is_cordoned(nodes[name]) for name in seen.nodes)
+                else ""
+            ),
         )
 
 
@@ -169,14 +180,15 @@ class _Walk:
         for seen in self.left:
             why = reason(seen)
             if why:
-                gone.append(str(seen.device.id))
-                reasons[why] += 1
+                gone.append(seen)
+                reasons[why] += seen.weight
             else:
                 kept.append(seen)
         said = "; ".join(f"{why} ({count})" for why, count in reasons.most_common(_TOP_VALUES))
         said = f"{detail}: {said}" if detail and said else detail or said
         self.left = kept
-        self.layers.append(Layer(name, len(kept), len(gone), tuple(gone[:SAMPLE]), said))
+        sample = tuple(str(seen.device.id) for seen in gone[:SAMPLE])
+        self.layers.append(Layer(name, _count(kept), _count(gone), sample, said))
 
     def keep_matching(self, name: str, expressions: Sequence[str | None]) -> None:
         texts = [text for text in expressions if text is not None]
@@ -185,6 +197,10 @@ class _Walk:
             lambda seen: next((why for text in texts if (why := _refusal(text, seen.device))), ""),
             " and ".join(texts),
         )
+
+
+def _count(seen: Iterable[Seen]) -> int:
+    return sum(one.weight for one in seen)
 
 
 def _refusal(expression: str, device: Device) -> str:
@@ -300,24 +316,28 @@ def match_count(
 ) -> MatchCount:
     """Selectors as CEL text or as API objects ({"cel": {"expression": …}})."""
     expressions = [_expression(one) for one in (*class_selectors, *request_selectors)]
-    scene = sight(fleet, features, [fleet.nodes[name] for name in sorted(fleet.nodes)])
+    requests = Request("any", "", selectors=tuple(expressions))
+    lines = (RequestLine("any", (requests,)),)
+    scene = _Scene.of(fleet, features, Claim("", "any", "", lines), None).sight
     ledger = fleet.ledger(features)
     rules = tuple(fleet.rules.values()) if features.device_taint_rules else ()
     site = Site(NOWHERE, View((), ()), ledger, rules, features, CounterBook(ledger))
     anyone = Request("any", "")
     matches = free = 0
     problems: Counter[str] = Counter()
-    for seen in scene.seen.values():
+    for seen in scene.seen:
         refusals = [why for text in expressions if (why := _refusal(text, seen.device))]
-        problems.update(why for why in refusals[:1] if why.startswith(("does not", "fails")))
+        for why in refusals[:1]:
+            if why.startswith(("does not", "fails")):
+                problems[why] += seen.weight
         if refusals:
             continue
-        matches += 1
+        matches += seen.weight
         device = seen.device
         if device.id not in ledger.taken and site.tolerated(anyone, device):
-            free += not _room_reason(site, anyone, seen)
+            free += 0 if _room_reason(site, anyone, seen) else seen.weight
     said = tuple(f"{why} ({count})" for why, count in problems.most_common(SAMPLE))
-    return MatchCount(len(scene.published), matches, free, said)
+    return MatchCount(scene.published, matches, free, said)
 
 
 def _expression(raw: Any) -> str:

@@ -17,6 +17,8 @@ class Seen:
 
     candidate: Candidate
     nodes: list[str] = field(default_factory=list)
+    # How many devices this one stands for: those at its place on nodes that look alike.
+    weight: int = 1
 
     @property
     def device(self) -> Device:
@@ -25,11 +27,17 @@ class Seen:
 
 @dataclass(slots=True)
 class Sight:
-    """`hidden` says for each pool that no node can use why that is so."""
+    """`published` counts devices, `unseen` are those that no node can use, and `hidden` says for
+    each pool why that is so."""
 
-    published: dict[DeviceID, Device]
-    seen: dict[DeviceID, Seen]
-    hidden: dict[PoolID, str]
+    published: int
+    seen: list[Seen]
+    unseen: tuple[DeviceID, ...] = ()
+    hidden: dict[PoolID, str] = field(default_factory=dict)
+
+    @property
+    def visible(self) -> int:
+        return sum(one.weight for one in self.seen)
 
 
 def sight(fleet: Fleet, features: Features, nodes: Iterable[Node]) -> Sight:
@@ -53,7 +61,9 @@ def sight(fleet: Fleet, features: Features, nodes: Iterable[Node]) -> Sight:
             if known is None:
                 known = seen[device.id] = Seen(candidate)
             known.nodes.append(node.name)
-    return Sight(_published(fleet), seen, hidden)
+    published = _published(fleet)
+    unseen = tuple(id for id in published if id not in seen)
+    return Sight(len(published), list(seen.values()), unseen, hidden)
 
 
 def _published(fleet: Fleet) -> dict[DeviceID, Device]:

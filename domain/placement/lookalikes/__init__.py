@@ -9,7 +9,17 @@ The rules are not here. What cannot be pictured (pools over several nodes, broke
 that name a device in an error) is answered by the plain search on that node alone.
 """
 
-from domain.placement.lookalikes.decisions import Decisions, fitting
-from domain.placement.lookalikes.quick import QuickAttempt, quick_attempt, warm
+from domain.placement.lookalikes.census import census
+from domain.placement.lookalikes.decisions import Decisions, first_failure, fitting
+from domain.placement.lookalikes.quick import QuickAttempt, quick_attempt, reads_identity, warm
 
-__all__ = ["Decisions", "QuickAttempt", "fitting", "quick_attempt", "warm"]
+__all__ = [
+    "Decisions",
+    "QuickAttempt",
+    "census",
+    "first_failure",
+    "fitting",
+    "quick_attempt",
+    "reads_identity",
+    "warm",
+]

@@ -9,7 +9,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from domain.placement.devices import Device, DeviceID, Node, PoolID, TaintRule
+from domain.placement.devices import (
+    Device,
+    DeviceID,
+    Node,
+    PoolID,
+    TaintRule,
+    is_cordoned,
+)
 from domain.placement.faults import Fatal
 from domain.placement.features import Features
 from domain.placement.fleet import Fleet
@@ -30,6 +37,7 @@ class Page:
     shape: int
     candidates: Sequence[Candidate] = ()
     pools: tuple[PoolID, ...] = ()
+    is_cordoned: bool = False
     columns: dict[Hashable, Hashable] = field(default_factory=dict)
 
 
@@ -147,13 +155,14 @@ def _page(
         view = fleet.view_from(node, features)
     except Fatal:
         return Page(node, UNPICTURED)
+    pools = tuple(pool.id for pool in view.pools)
     if not all(_is_plain(pool) for pool in view.pools):
-        return Page(node, UNPICTURED, view.candidates, tuple(pool.id for pool in view.pools))
+        return Page(node, UNPICTURED, view.candidates, pools)
     content = tuple(_pool_content(pool, node, tokens, rules) for pool in view.pools)
     operations = any(one.skipped_operations for pool in view.pools for one in pool.slices)
     declared = node.declared_features if operations else frozenset()
     shape = tokens.of(("node", content, declared))
-    return Page(node, shape, view.candidates, tuple(pool.id for pool in view.pools))
+    return Page(node, shape, view.candidates, pools, is_cordoned(node))
 
 
 def _is_plain(pool: Pool) -> bool:

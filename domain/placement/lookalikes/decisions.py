@@ -6,7 +6,7 @@ from typing import overload
 
 from domain.placement.claims import Claim
 from domain.placement.decisions import Decision
-from domain.placement.lookalikes.plans import ALONE, NO, Found
+from domain.placement.lookalikes.plans import ALONE, NO, Found, Untold
 from domain.placement.lookalikes.query import Query
 from domain.placement.lookalikes.quick import Picture, QuickAttempt, chunks
 
@@ -87,6 +87,14 @@ class Decisions(Sequence[Decision]):
             yield self[-1]
 
     @property
+    def failures(self) -> Sequence[Decision]:
+        """Those that may be neither yes nor no: of rows asked alone, and of untold pictures."""
+        plans = self._query.plans
+        untold = {one for one in set(self._pictures) if isinstance(plans.get(one), Untold)}
+        rows = sorted({*self._alone, *(self._pictures.index(one) for one in untold)})
+        return [self[row] for row in rows]
+
+    @property
     def fitting(self) -> list[str]:
         """Names of the nodes that fit, without writing anything out."""
         plans = self._query.plans
@@ -99,6 +107,14 @@ class Decisions(Sequence[Decision]):
             for row, picture in enumerate(self._pictures)
             if (self._alone[row].fits if row in self._alone else picture in good)
         ]
+
+
+def first_failure(decisions: Sequence[Decision]) -> str:
+    """The reason of the first answer that is no plain yes or no; empty if there is none."""
+    if isinstance(decisions, Decisions):
+        decisions = decisions.failures
+    failed = (one.reason for one in decisions if one.outcome in ("fatal", "unknown"))
+    return next(failed, "")
 
 
 def fitting(decisions: Sequence[Decision]) -> list[str]:

@@ -170,6 +170,12 @@ def warm(fleet: Fleet, features: Features = DEFAULT) -> None:
     _ = fleet.ledger(features).marks
 
 
+def reads_identity(fleet: Fleet, features: Features, claim: Claim) -> bool:
+    """Whether the claim's selectors or constraints tell apart devices that look alike."""
+    query = quick_attempt(fleet, features, fleet.ledger(features)).query((claim,))
+    return bool(query.columns) or not query.can_be_pictured
+
+
 CHUNK = 64
 
 

@@ -7,8 +7,20 @@ from typing import Any
 
 import pytest
 
-from domain.placement import Change, Delete, Features, Fleet, Upsert, apply, fitting, place, warm
-from domain.placement.lookalikes import quick_attempt
+from domain.placement import (
+    Change,
+    Delete,
+    Features,
+    Fleet,
+    Funnel,
+    Upsert,
+    apply,
+    explain,
+    fitting,
+    place,
+    warm,
+)
+from domain.placement.lookalikes import census, quick_attempt
 from tests.oracle import random_cases
 
 Raw = dict[str, Any]
@@ -76,6 +88,28 @@ def test_copies_of_a_node_are_answered_as_the_plain_search_answers_each(seed: in
     assert [_known(one) for one in quick] == [_known(one) for one in plain]
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_counting_nodes_together_gives_the_funnel_of_counting_each(seed: int) -> None:
+    (case,) = random_cases.cases(1, 60_000 + seed)
+    fleet = Fleet.build(objects(case, copies=4))
+    for asked in case["claims"]:
+        together = explain(fleet, asked)
+        each = explain(fleet, asked, nodes=sorted(fleet.nodes))
+        assert _counts(together) == _counts(each)
+
+
+def _counts(funnel: Funnel) -> Any:
+    layers = [(one.name, one.count, one.removed) for one in funnel.layers]
+    return (
+        funnel.matches,
+        funnel.free,
+        funnel.on_nodes,
+        funnel.problem,
+        layers,
+        [_counts(part) for part in funnel.parts],
+    )
+
+
 def _known(decision: Any) -> Any:
     """An answer that one of the two could not give in time is told by neither."""
     return (decision.node, "unknown") if decision.outcome == "unknown" else decision
@@ -129,6 +163,13 @@ def test_forty_nodes_of_one_make_are_searched_once(fleet: Fleet) -> None:
     assert len(fitting(decisions)) == 40
     attempt = quick_attempt(fleet, Features.preset("1.37"), fleet.ledger(Features.preset("1.37")))
     assert len(set(attempt.album.shapes)) == 1
+
+
+def test_forty_nodes_of_one_make_are_counted_as_one(fleet: Fleet) -> None:
+    counted = census(fleet, Features.preset("1.37"))
+    assert counted is not None
+    assert [(one.weight, one.nodes) for one in counted.seen] == [(40, ["n00"]), (40, ["n00"])]
+    assert explain(fleet, claim(count=3)).first_empty == "constraints"
 
 
 def test_a_selector_on_what_tells_devices_apart_finds_the_one(fleet: Fleet) -> None:

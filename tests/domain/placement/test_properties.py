@@ -1,6 +1,7 @@
 """Rules that hold whatever the cluster looks like, on the oracle's own random clusters."""
 
 from collections import Counter
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -19,12 +20,12 @@ FEW = settings(max_examples=15, deadline=None)
 STEPS = 3_000
 
 
-def sequence(case: Raw) -> tuple[Decision, ...]:
+def sequence(case: Raw) -> Sequence[Decision]:
     groups = [[one] for one in case["claims"]]
     return place(fleet_of(case), groups, mode="sequence", features=FEATURES, most_steps=STEPS)
 
 
-def results(decisions: tuple[Decision, ...]) -> list[Raw]:
+def results(decisions: Sequence[Decision]) -> list[Raw]:
     return [
         one
         for decision in decisions
