@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from domain.placement.claims import Held
 from domain.placement.devices import PoolID
 from domain.placement.features import Features
-from domain.placement.fleet import Change, Delete, Fleet, Upsert, apply_all
+from domain.placement.fleet import Change, Delete, Fleet, apply_all
 from domain.placement.placing import place
 from domain.placement.sequence import Sequencer
 from domain.placement.trials import OutOfTries, Raw, Trials, Wanted
@@ -121,11 +121,3 @@ def moved(fleet: Fleet, features: Features, wanted: Wanted, found: Eviction) -> 
             return found
         moves.append(again.node)
     return Eviction(found.node, found.ends, tuple(moves))
-
-
-def as_changed(found: Eviction) -> list[Change]:
-    """For a caller that wants the fleet as it would be, without what ends."""
-    return [*ended(found.ends)]
-
-
-__all__ = ["Eviction", "Upsert", "ended", "moved", "pods_of", "smallest"]

@@ -65,19 +65,11 @@ def nearest_fixes(
     """
     found: list[Fix] = []
     tries, partial = 0, False
-    for search in (
-        _fewer,
-        _lower,
-        _others(candidates or {}),
-        _tolerating,
-        _nodes,
-        _selectors,
-        _end,
-    ):
+    others = _others(candidates or {})
+    for search in (_fewer, _lower, others, _tolerating, _nodes, _selectors, _end):
         trials = Trials(fleet, features, tries_each, is_over)
         try:
-            for fix in search(trials, wanted):
-                found.append(fix)
+            found.extend(search(trials, wanted))  # keeps what came before the tries ran out
         except OutOfTries:
             partial = True
         tries += trials.used
