@@ -23,7 +23,6 @@ class AskOut(serializers.ModelSerializer):
             "key",
             "kind",
             "state",
-            "question",
             "answer",
             "problem",
             "created_at",

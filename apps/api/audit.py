@@ -40,10 +40,14 @@ class EntriesApi(ListApi):
     serializer_class = EntryOut
     table = ENTRIES
 
-    def get_queryset(self) -> QuerySet[Entry]:
+    def rows(self) -> QuerySet[Entry]:
         return entries_for(self.request.user)
 
-    @extend_schema(operation_id="audit_list", summary="Who changed what")
+    @extend_schema(
+        operation_id="audit_list",
+        summary="Who changed what",
+        responses=EntryOut(many=True),
+    )
     def get(self, request: Request) -> Response:
         return self.listed()
 

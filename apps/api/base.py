@@ -8,7 +8,8 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 
-from django.http import HttpResponse
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse
 from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.filters import SearchFilter
@@ -35,6 +36,7 @@ class Api(GenericAPIView):
     parser_classes = [StrictJson]
     filter_backends: Any = []
     pagination_class: Any = None
+    metadata_class = None  # no answers to OPTIONS: the description is in docs/openapi.yaml
     # What a change of the thing itself changes, set by `shown`.
     version = ""
     replay: Replay | None = None
@@ -115,6 +117,17 @@ class ListApi(Api):
     filter_backends = [DjangoFilterBackend, Search]
     pagination_class = KeyPagination
     table: Table
+
+    def rows(self) -> QuerySet[Any]:
+        """What the caller may see of it."""
+        raise Http404
+
+    def get_queryset(self) -> QuerySet[Any]:
+        if getattr(self, "swagger_fake_view", False):  # the description is made without a caller
+            model: Any = self.serializer_class.Meta.model  # type: ignore[union-attr]
+            none: QuerySet[Any] = model.objects.none()
+            return none
+        return self.rows()
 
     @property
     def filterset_class(self) -> Any:

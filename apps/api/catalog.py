@@ -164,10 +164,14 @@ class ClassesApi(ListApi):
     serializer_class = ClassOut
     table = lists.CLASSES
 
-    def get_queryset(self) -> QuerySet[DeviceClass]:
+    def rows(self) -> QuerySet[DeviceClass]:
         return selectors.classes().prefetch_related("versions__author")
 
-    @extend_schema(operation_id="device_classes_list", summary="Device classes")
+    @extend_schema(
+        operation_id="device_classes_list",
+        summary="Device classes",
+        responses=ClassOut(many=True),
+    )
     def get(self, request: Request) -> Response:
         return self.listed()
 
@@ -276,10 +280,14 @@ class PatternsApi(ListApi):
     serializer_class = PatternOut
     table = lists.PATTERNS
 
-    def get_queryset(self) -> QuerySet[ClaimPattern]:
+    def rows(self) -> QuerySet[ClaimPattern]:
         return _patterns(self.request)
 
-    @extend_schema(operation_id="claim_patterns_list", summary="Claim patterns")
+    @extend_schema(
+        operation_id="claim_patterns_list",
+        summary="Claim patterns",
+        responses=PatternOut(many=True),
+    )
     def get(self, request: Request) -> Response:
         return self.listed()
 
@@ -362,11 +370,15 @@ class ApprovalsApi(ListApi):
     serializer_class = ApprovalOut
     table = lists.APPROVALS
 
-    def get_queryset(self) -> QuerySet[Approval]:
+    def rows(self) -> QuerySet[Approval]:
         require_platform(self.request.user, *PlatformRole)
         return selectors.approvals()
 
-    @extend_schema(operation_id="approvals_list", summary="Reviews, open and ended")
+    @extend_schema(
+        operation_id="approvals_list",
+        summary="Reviews, open and ended",
+        responses=ApprovalOut(many=True),
+    )
     def get(self, request: Request) -> Response:
         return self.listed()
 

@@ -1,7 +1,5 @@
 """ResourceClaims as last seen: all for platform roles, else those of one's tenants."""
 
-from typing import Any
-
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
@@ -12,7 +10,7 @@ from rest_framework.response import Response
 from apps.api import lists
 from apps.api.base import Api, ListApi
 from apps.claims.models import Claim
-from apps.tenancy.selectors import tenants_of
+from apps.claims.selectors import claims_for
 
 
 class ClaimOut(serializers.ModelSerializer):
@@ -43,19 +41,14 @@ class ClaimOut(serializers.ModelSerializer):
         read_only_fields = fields
 
 
-def claims_for(user: Any) -> QuerySet[Claim]:
-    rows = Claim.objects.select_related("cluster")
-    return rows if user.is_platform else rows.filter(tenant__in=tenants_of(user).values("slug"))
-
-
 class ClaimsApi(ListApi):
     serializer_class = ClaimOut
     table = lists.CLAIMS
 
-    def get_queryset(self) -> QuerySet[Claim]:
+    def rows(self) -> QuerySet[Claim]:
         return claims_for(self.request.user)
 
-    @extend_schema(operation_id="claims_list", summary="Claims")
+    @extend_schema(operation_id="claims_list", summary="Claims", responses=ClaimOut(many=True))
     def get(self, request: Request) -> Response:
         return self.listed()
 

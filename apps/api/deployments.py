@@ -171,11 +171,15 @@ class DeploymentsApi(ListApi):
     serializer_class = DeploymentOut
     table = lists.DEPLOYMENTS
 
-    def get_queryset(self) -> QuerySet[Deployment]:
+    def rows(self) -> QuerySet[Deployment]:
         rows = Deployment.objects.filter(tenant__in=tenants_of(self.request.user))
         return _with_all(rows)
 
-    @extend_schema(operation_id="deployments_list", summary="Deployments of all your tenants")
+    @extend_schema(
+        operation_id="deployments_list",
+        summary="Deployments of all your tenants",
+        responses=DeploymentOut(many=True),
+    )
     def get(self, request: Request) -> Response:
         return self.listed()
 
@@ -190,11 +194,15 @@ class TenantDeploymentsApi(ListApi):
     serializer_class = DeploymentOut
     table = lists.DEPLOYMENTS
 
-    def get_queryset(self) -> QuerySet[Deployment]:
+    def rows(self) -> QuerySet[Deployment]:
         tenant = tenant_for(self.request.user, self.kwargs["tenant"])
         return _with_all(Deployment.objects.filter(tenant=tenant))
 
-    @extend_schema(operation_id="tenant_deployments_list", summary="Deployments of a tenant")
+    @extend_schema(
+        operation_id="tenant_deployments_list",
+        summary="Deployments of a tenant",
+        responses=DeploymentOut(many=True),
+    )
     def get(self, request: Request, tenant: str) -> Response:
         return self.listed()
 

@@ -1,6 +1,4 @@
-"""Clusters, nodes and devices as last seen. For platform roles; members see their clusters."""
-
-from typing import Any
+"""Nodes and devices as last seen, for platform roles."""
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
@@ -11,31 +9,9 @@ from rest_framework.response import Response
 
 from apps.api import lists
 from apps.api.base import Api, ListApi
-from apps.inventory.models import Cluster, Device, Mode, Node
+from apps.inventory.models import Device, Node
 from apps.tenancy.models import PlatformRole
-from apps.tenancy.selectors import require_platform, tenants_of
-
-
-class ClusterOut(serializers.ModelSerializer):
-    mode = serializers.ChoiceField(choices=Mode.choices)
-
-    class Meta:
-        model = Cluster
-        fields = (
-            "slug",
-            "name",
-            "server",
-            "mode",
-            "version",
-            "features",
-            "rights",
-            "credentials_expire_at",
-            "checked_at",
-            "heard_at",
-            "problem",
-            "retired_at",
-        )
-        read_only_fields = fields
+from apps.tenancy.selectors import require_platform
 
 
 class NodeOut(serializers.ModelSerializer):
@@ -101,45 +77,19 @@ class DeviceOut(serializers.ModelSerializer):
         read_only_fields = fields
 
 
-def clusters_for(user: Any) -> QuerySet[Cluster]:
-    """All for platform roles, else those in which a tenant of theirs has a namespace."""
-    if user.is_platform:
-        return Cluster.objects.all()
-    tenants = tenants_of(user)
-    return Cluster.objects.filter(
-        pk__in=Cluster.objects.filter(tenant_namespaces__tenant__in=tenants).values("pk")
-    )
-
-
-class ClustersApi(ListApi):
-    serializer_class = ClusterOut
-    table = lists.CLUSTERS
-
-    def get_queryset(self) -> QuerySet[Cluster]:
-        return clusters_for(self.request.user)
-
-    @extend_schema(operation_id="clusters_list", summary="Clusters")
-    def get(self, request: Request) -> Response:
-        return self.listed()
-
-
-class ClusterApi(Api):
-    serializer_class = ClusterOut
-
-    @extend_schema(operation_id="clusters_read", summary="A cluster")
-    def get(self, request: Request, cluster: str) -> Response:
-        return self.shown(get_object_or_404(clusters_for(request.user), slug=cluster))
-
-
 class NodesApi(ListApi):
     serializer_class = NodeOut
     table = lists.NODES
 
-    def get_queryset(self) -> QuerySet[Node]:
+    def rows(self) -> QuerySet[Node]:
         require_platform(self.request.user, *PlatformRole)
         return Node.objects.select_related("cluster")
 
-    @extend_schema(operation_id="nodes_list", summary="Nodes with their cards counted")
+    @extend_schema(
+        operation_id="nodes_list",
+        summary="Nodes with their cards counted",
+        responses=NodeOut(many=True),
+    )
     def get(self, request: Request) -> Response:
         return self.listed()
 
@@ -157,11 +107,15 @@ class DevicesApi(ListApi):
     serializer_class = DeviceOut
     table = lists.DEVICES
 
-    def get_queryset(self) -> QuerySet[Device]:
+    def rows(self) -> QuerySet[Device]:
         require_platform(self.request.user, *PlatformRole)
         return Device.objects.select_related("cluster")
 
-    @extend_schema(operation_id="devices_list", summary="Devices, whole and in parts")
+    @extend_schema(
+        operation_id="devices_list",
+        summary="Devices, whole and in parts",
+        responses=DeviceOut(many=True),
+    )
     def get(self, request: Request) -> Response:
         return self.listed()
 

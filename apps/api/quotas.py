@@ -53,7 +53,7 @@ class QuotasApi(ListApi):
     serializer_class = QuotaOut
     table = lists.QUOTAS
 
-    def get_queryset(self) -> QuerySet[Quota]:
+    def rows(self) -> QuerySet[Quota]:
         held = (
             Charge.objects.filter(
                 tenant=OuterRef("tenant"),
@@ -70,7 +70,11 @@ class QuotasApi(ListApi):
             used=Coalesce(Subquery(held), 0)
         )
 
-    @extend_schema(operation_id="quotas_list", summary="Quotas and their use")
+    @extend_schema(
+        operation_id="quotas_list",
+        summary="Quotas and their use",
+        responses=QuotaOut(many=True),
+    )
     def get(self, request: Request) -> Response:
         return self.listed()
 

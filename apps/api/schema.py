@@ -6,6 +6,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
 TAGS = {
     "clusters": "Clusters that the portal mirrors.",
+    "writes": "The one switch that stops all writes to all clusters.",
     "nodes": "Nodes, with their cards counted.",
     "devices": "Devices as they are handed out, whole or in parts.",
     "claims": "ResourceClaims as last seen.",
@@ -63,9 +64,10 @@ def complete(result: dict[str, Any], generator: Any, request: Any, public: bool)
     schemas = result["components"].setdefault("schemas", {})
     schemas["Problem"] = _PROBLEM
     for path, operations in result["paths"].items():
-        tag = path.split("/")[3]
+        tag = path.split("/")[3].replace("cluster-trials", "clusters")
         for method, operation in operations.items():
             operation["tags"] = [tag]
+            operation.pop("description", None)  # the docstring of a view is for its readers
             _complete(method, operation)
     result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
     return result

@@ -60,10 +60,10 @@ class TenantsApi(ListApi):
     serializer_class = TenantOut
     table = lists.TENANTS
 
-    def get_queryset(self) -> QuerySet[Tenant]:
+    def rows(self) -> QuerySet[Tenant]:
         return tenants_of(self.request.user)
 
-    @extend_schema(operation_id="tenants_list", summary="Tenants")
+    @extend_schema(operation_id="tenants_list", summary="Tenants", responses=TenantOut(many=True))
     def get(self, request: Request) -> Response:
         return self.listed()
 
@@ -117,11 +117,15 @@ class MembersApi(ListApi):
     serializer_class = MemberOut
     table = lists.MEMBERS
 
-    def get_queryset(self) -> QuerySet[Member]:
+    def rows(self) -> QuerySet[Member]:
         tenant = tenant_for(self.request.user, self.kwargs["tenant"])
         return Member.objects.filter(tenant=tenant).select_related("user")
 
-    @extend_schema(operation_id="members_list", summary="Members of a tenant")
+    @extend_schema(
+        operation_id="members_list",
+        summary="Members of a tenant",
+        responses=MemberOut(many=True),
+    )
     def get(self, request: Request, tenant: str) -> Response:
         return self.listed()
 

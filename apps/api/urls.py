@@ -5,6 +5,7 @@ from apps.api import (
     audit,
     catalog,
     claims,
+    clusters,
     deployments,
     docs,
     inventory,
@@ -17,8 +18,11 @@ app_name = "api"
 _TENANT = "tenants/<slug:tenant>/"
 _ONE = _TENANT + "deployments/<slug:name>/"
 v1 = [
-    path("clusters/", inventory.ClustersApi.as_view(), name="clusters"),
-    path("clusters/<slug:cluster>/", inventory.ClusterApi.as_view(), name="cluster"),
+    path("clusters/", clusters.ClustersApi.as_view(), name="clusters"),
+    path("cluster-trials/", clusters.TryApi.as_view()),
+    path("clusters/<slug:cluster>/", clusters.ClusterApi.as_view(), name="cluster"),
+    path("clusters/<slug:cluster>/credentials/", clusters.CredentialsApi.as_view()),
+    path("writes/", clusters.WritesApi.as_view(), name="writes"),
     path("nodes/", inventory.NodesApi.as_view(), name="nodes"),
     path("nodes/<int:node_id>/", inventory.NodeApi.as_view(), name="node"),
     path("devices/", inventory.DevicesApi.as_view(), name="devices"),
@@ -50,7 +54,7 @@ v1 = [
     path(_TENANT + "members/<str:user>/", tenancy.MemberApi.as_view(), name="member"),
     path(_TENANT + "quotas/<slug:cluster>/", quotas.TenantQuotasApi.as_view()),
     path(_TENANT + "deployments/", deployments.TenantDeploymentsApi.as_view()),
-    path(_TENANT + "deployments/preview/", deployments.PreviewApi.as_view()),
+    path(_TENANT + "deployment-preview/", deployments.PreviewApi.as_view()),
     path(_ONE, deployments.DeploymentApi.as_view(), name="deployment"),
     path(_ONE + "scale/", deployments.ScaleApi.as_view()),
     path(_ONE + "restart/", deployments.RestartApi.as_view()),

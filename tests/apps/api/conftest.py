@@ -1,4 +1,4 @@
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -41,13 +41,17 @@ def _json(body: Any) -> bytes:
     return body if isinstance(body, bytes) else json.dumps(body).encode()
 
 
+def expiring() -> datetime:
+    return timezone.now() + timedelta(days=1)
+
+
 def caller(
     user: User, tenant: Tenant | None = None, *, write: bool = True, **changes: Any
 ) -> Caller:
     wanted: dict[str, Any] = {
         "name": "test",
         "can_write": write,
-        "expires_at": timezone.now() + timedelta(days=1),
+        "expires_at": expiring(),
         "tenant": tenant,
         "platform_roles": [] if tenant else user.platform_roles,
     }

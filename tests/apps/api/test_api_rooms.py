@@ -52,7 +52,7 @@ def test_a_misspelt_field_is_named(as_alice: Caller, limits: None) -> None:
 
 
 def test_a_preview_changes_nothing(as_alice: Caller, limits: None) -> None:
-    seen = as_alice.post("tenants/vision/deployments/preview/", DEPLOYMENT).json()
+    seen = as_alice.post("tenants/vision/deployment-preview/", DEPLOYMENT).json()
     assert {"Deployment", "Service"} <= {one["kind"] for one in seen["manifests"]}
     assert seen["quota"] == [
         {"device_class": "h100", "limit": 3, "used": 0, "after": 2, "fits": True}
@@ -175,3 +175,47 @@ def test_roles_are_words(as_alice: Caller) -> None:
         as_alice.send("PUT", "tenants/vision/members/alice/", {"role": "king"}).status_code == 400
     )
     assert Member.objects.get().role == Role.OWNER
+
+
+def test_a_cluster_is_registered_told_what_to_do_and_retired(as_admin: Caller) -> None:
+    made = as_admin.post(
+        "clusters/",
+        {"slug": "east", "name": "East", "server": "https://east.example:6443", "token": "t0p"},
+    )
+    assert made.status_code == 201 and made.json()["mode"] == "observe"
+    assert "t0p" not in made.text
+    etag = made["ETag"]
+    changed = as_admin.send("PATCH", "clusters/east/", {"mode": "manage"}, If_Match=etag)
+    assert changed.json()["mode"] == "manage"
+    late = as_admin.send("PATCH", "clusters/east/", {"mode": "propose"}, If_Match=etag)
+    assert late.status_code == 412
+    assert as_admin.send("DELETE", "clusters/east/").json()["retired_at"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"server": "https://east.example:6443", "kubeconfig": "x"},
+        {"kubeconfig": "not: [one"},
+        {"server": "ftp://east", "token": "t"},
+    ],
+)
+def test_credentials_that_cannot_be_used_are_refused(
+    as_admin: Caller, given: dict[str, str]
+) -> None:
+    answer = as_admin.post("clusters/", {"slug": "east", "name": "East", **given})
+    assert answer.status_code == 400 and not Cluster.objects.exists()
+
+
+def test_trying_credentials_out_is_an_ask_without_them(as_admin: Caller) -> None:
+    asked = as_admin.post("cluster-trials/", {"server": "https://127.0.0.1:1", "token": "t0p"})
+    assert asked.status_code == 202
+    seen = as_admin.get(asked["Location"].partition("/api/v1/")[2])
+    assert seen.json()["state"] == "waiting" and "sealed" not in seen.text
+
+
+def test_one_switch_stops_all_writes(as_admin: Caller, as_alice: Caller) -> None:
+    put = as_admin.send("PUT", "writes/", {"stopped": True, "reason": "maintenance"})
+    assert put.json()["stopped"] and as_admin.get("writes/").json()["reason"] == "maintenance"
+    assert as_alice.send("PUT", "writes/", {"stopped": False}).status_code == 404
