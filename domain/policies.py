@@ -12,20 +12,10 @@ from domain.manifests.labels import MANAGED_BY, MANAGER, TENANT
 
 Manifest = dict[str, Any]
 SERVICE_ACCOUNT = "claimyard-server"
-VIEWER = "claimyard-viewer"
+# A ClusterRole that is installed together with the portal's own account: whoever may create roles
+# may give away what they do not name, so the portal binds this one and creates none.
+VIEWER = "claimyard-tenant-view"
 QUOTA = "claimyard"
-
-_READ = ["get", "list", "watch"]
-_RULES: list[dict[str, Any]] = [
-    {"apiGroups": [""], "resources": ["pods", "pods/log", "services", "events"], "verbs": _READ},
-    {"apiGroups": ["apps"], "resources": ["deployments", "replicasets"], "verbs": _READ},
-    {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": _READ},
-    {
-        "apiGroups": ["resource.k8s.io"],
-        "resources": ["resourceclaims", "resourceclaimtemplates"],
-        "verbs": _READ,
-    },
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +39,6 @@ def render(space: TenantSpace) -> list[Manifest]:
         _namespace(space),
         _object(space, "v1", "ServiceAccount", SERVICE_ACCOUNT)
         | {"automountServiceAccountToken": False},
-        _object(space, "rbac.authorization.k8s.io/v1", "Role", VIEWER) | {"rules": _RULES},
         _binding(space),
         _object(space, "v1", "ResourceQuota", QUOTA) | {"spec": {"hard": hard_limits(space)}},
     ]
@@ -84,7 +73,7 @@ def _binding(space: TenantSpace) -> Manifest:
             {"kind": "Group", "name": space.group, "apiGroup": "rbac.authorization.k8s.io"}
         )
     return _object(space, "rbac.authorization.k8s.io/v1", "RoleBinding", VIEWER) | {
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": VIEWER},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": VIEWER},
         "subjects": subjects,
     }
 

@@ -101,6 +101,22 @@ RIGHTS: tuple[Right, ...] = (
         ("resourcequotas", "serviceaccounts", "services", "configmaps"),
         LOOK,
     ),
+    Right(
+        "Proposals",
+        "Compare what is there with what the portal would apply",
+        "observe",
+        RBAC,
+        ("rolebindings",),
+        LOOK,
+    ),
+    Right(
+        "Proposals",
+        "Compare what is there with what the portal would apply",
+        "observe",
+        "policy",
+        ("poddisruptionbudgets",),
+        LOOK,
+    ),
     Right("Logs", "Show the log of a failing pod", "observe", "", ("pods/log",), ("get",)),
     Right(
         "Figures",
@@ -149,7 +165,7 @@ RIGHTS: tuple[Right, ...] = (
         "manage",
         "policy",
         ("poddisruptionbudgets",),
-        (*CHANGE, "list", "watch"),
+        CHANGE,
     ),
     Right(
         "Tenants",
@@ -173,7 +189,7 @@ RIGHTS: tuple[Right, ...] = (
         "manage",
         RBAC,
         ("rolebindings",),
-        (*CHANGE, "list", "watch"),
+        CHANGE,
     ),
     Right(
         "Tenants",

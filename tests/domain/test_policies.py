@@ -1,6 +1,7 @@
 """What a tenant has in a cluster."""
 
 from domain.policies import TenantSpace, hard_limits, render
+from kube import rights
 
 
 def space(**changes: object) -> TenantSpace:
@@ -26,7 +27,7 @@ def test_limits_hold_for_both_paths_and_bound_the_number_of_claims() -> None:
 
 def test_objects_come_in_the_order_in_which_they_need_each_other() -> None:
     kinds = [one["kind"] for one in render(space())]
-    assert kinds == ["Namespace", "ServiceAccount", "Role", "RoleBinding", "ResourceQuota"]
+    assert kinds == ["Namespace", "ServiceAccount", "RoleBinding", "ResourceQuota"]
 
 
 def test_every_object_carries_our_labels_and_its_tenant() -> None:
@@ -34,6 +35,13 @@ def test_every_object_carries_our_labels_and_its_tenant() -> None:
         labels = one["metadata"]["labels"]
         assert labels["app.kubernetes.io/managed-by"] == "claimyard"
         assert labels["claimyard.dev/tenant"] == "vision"
+
+
+def test_rights_are_those_of_the_role_that_only_reads() -> None:
+    (binding,) = [one for one in render(space()) if one["kind"] == "RoleBinding"]
+    assert binding["roleRef"]["name"] == rights.TENANT_ROLES[0]
+    view = rights.tenant_roles()[0]
+    assert {verb for rule in view["rules"] for verb in rule["verbs"]} == {"get", "list", "watch"}
 
 
 def test_the_label_for_admin_access_is_never_given() -> None:

