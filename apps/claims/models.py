@@ -1,4 +1,6 @@
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
+from django.db.models.functions import Upper
 
 from apps.inventory.models import Cluster
 
@@ -44,6 +46,10 @@ class Claim(models.Model):
             models.Index(fields=["node_name", "id"], name="claim_node_order"),
             models.Index(fields=["created_at", "id"], name="claim_age_order"),
             models.Index(fields=["tenant", "id"], name="claim_tenant"),
+            models.Index(fields=["cluster", "state", "id"], name="claim_by_cluster_state"),
+            # What the list searches, as `icontains` asks for it.
+            GinIndex(OpClass(Upper("name"), "gin_trgm_ops"), name="claim_find_name"),
+            GinIndex(OpClass(Upper("namespace"), "gin_trgm_ops"), name="claim_find_namespace"),
         ]
 
     def __str__(self) -> str:

@@ -1,7 +1,8 @@
 """Reading claims and uses of devices."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
 from django.db import connection
@@ -9,12 +10,13 @@ from django.db.models import Count, Min, Q, QuerySet
 
 from apps.claims.models import Claim, Use
 from apps.inventory.models import Mirrored, Pod
+from apps.inventory.selectors import active_ids
 from apps.tenancy.selectors import tenants_of
 
 
 def claims_for(user: Any) -> QuerySet[Claim]:
     """The claims that a person may see: all for platform roles, else those of their tenants."""
-    found = Claim.objects.filter(cluster__retired_at=None).select_related("cluster")
+    found = Claim.objects.filter(cluster__in=active_ids()).select_related("cluster")
     return found if user.is_platform else found.filter(tenant__in=_slugs(user))
 
 
@@ -68,23 +70,16 @@ def counts(claims: QuerySet[Claim]) -> dict[str, Any]:
 
 
 # --- Allocation over time
-_IN_USE = """
-WITH step AS (SELECT generate_series(%s::timestamptz, %s::timestamptz, %s::interval) AS at),
-spell AS (
-    SELECT {group} AS what, amount, allocated_at, ended_at FROM claims_use
-    WHERE allocated_at <= %s AND (ended_at IS NULL OR ended_at > %s) {where}
-),
-named AS (
-    SELECT CASE WHEN rank <= %s THEN what ELSE '' END AS what, what AS full FROM (
-        SELECT what, row_number() OVER (ORDER BY sum(amount) DESC, what) AS rank
-        FROM spell GROUP BY what
-    ) ranked
-)
-SELECT named.what, step.at, coalesce(sum(spell.amount) FILTER (
-    WHERE spell.allocated_at <= step.at AND (spell.ended_at IS NULL OR spell.ended_at > step.at)
-), 0)
-FROM step CROSS JOIN named JOIN spell ON spell.what = named.full
-GROUP BY 1, 2 ORDER BY 1, 2
+# Begins and ends by the first step that sees them; adding them up gives what is in use at each.
+_CHANGES = """
+SELECT what, step, sum(amount) FROM (
+    SELECT {group} AS what, greatest(0, ceil(extract(epoch FROM allocated_at - %s) / %s)) AS step,
+        amount
+    FROM claims_use WHERE allocated_at <= %s AND (ended_at IS NULL OR ended_at > %s) {where}
+    UNION ALL
+    SELECT {group}, ceil(extract(epoch FROM ended_at - %s) / %s), -amount
+    FROM claims_use WHERE allocated_at <= %s AND ended_at > %s AND ended_at <= %s {where}
+) changes GROUP BY 1, 2
 """
 
 BY = {"class": "device_class", "tenant": "tenant"}
@@ -104,13 +99,29 @@ def in_use_over_time(
 ) -> dict[str, list[tuple[datetime, int]]]:
     """Devices in use at each step, by class or tenant; the smaller ones together under OTHERS."""
     where, extra = _narrowed(user, cluster, tenant)
-    query = _IN_USE.format(group=_GROUPS[by], where=where)
-    parameters = [start, end, f"{step_seconds} seconds", end, start, *extra, MOST_SERIES]
-    found: dict[str, list[tuple[datetime, int]]] = {}
+    query = _CHANGES.format(group=_GROUPS[by], where=where)
+    begins = [start, step_seconds, end, start, *extra]
+    ends = [start, step_seconds, end, start, end, *extra]
+    count = int((end - start).total_seconds()) // step_seconds + 1
+    changes: dict[str, list[int]] = {}
     with connection.cursor() as cursor:
-        cursor.execute(query, parameters)
-        for what, at, amount in cursor.fetchall():
-            found.setdefault(what, []).append((at, int(amount)))
+        cursor.execute(query, [*begins, *ends])
+        for what, step, amount in cursor.fetchall():
+            if step < count:
+                changes.setdefault(what, [0] * count)[int(step)] += int(amount)
+    times = [start + timedelta(seconds=step_seconds * number) for number in range(count)]
+    return {
+        what: list(zip(times, amounts, strict=True))
+        for what, amounts in _largest({w: list(accumulate(n)) for w, n in changes.items()}).items()
+    }
+
+
+def _largest(series: dict[str, list[int]]) -> dict[str, list[int]]:
+    """The largest series; the others added up under OTHERS."""
+    order = sorted(series, key=lambda what: (-sum(series[what]), what))
+    found = {what: series[what] for what in order[:MOST_SERIES]}
+    if rest := order[MOST_SERIES:]:
+        found[OTHERS] = [sum(step) for step in zip(*(series[w] for w in rest), strict=True)]
     return found
 
 

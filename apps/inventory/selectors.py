@@ -24,12 +24,17 @@ def active_clusters(slug: str = "") -> QuerySet[Cluster]:
     return found.filter(slug=slug) if slug else found
 
 
+def active_ids() -> list[int]:
+    """Their ids: a list of numbers lets an index on (cluster, state) count without the rows."""
+    return list(Cluster.objects.filter(retired_at=None).values_list("pk", flat=True))
+
+
 def nodes() -> QuerySet[Node]:
-    return Node.objects.filter(cluster__retired_at=None).select_related("cluster")
+    return Node.objects.filter(cluster__in=active_ids()).select_related("cluster")
 
 
 def devices() -> QuerySet[Device]:
-    return Device.objects.filter(cluster__retired_at=None).select_related("cluster")
+    return Device.objects.filter(cluster__in=active_ids()).select_related("cluster")
 
 
 # --- What an ETag stands for
