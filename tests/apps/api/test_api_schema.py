@@ -8,7 +8,6 @@ import pytest
 import schemathesis
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
-from django.db import connection
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from schemathesis.checks import not_a_server_error
@@ -43,16 +42,7 @@ class App:
         if environ["PATH_INFO"] == "/openapi.yaml":
             start("200 OK", [("Content-Type", "application/yaml")])
             return [DOCUMENT.read_bytes()]
-        # The test's transaction is this thread's connection: it must outlive a request.
-        close, connection.close_if_unusable_or_obsolete = (
-            connection.close_if_unusable_or_obsolete,
-            lambda: None,
-        )
-        try:
-            response = self.portal(environ, start)
-            return [b"".join(response)]
-        finally:
-            connection.close_if_unusable_or_obsolete = close  # type: ignore[method-assign]
+        return [b"".join(self.portal(environ, start))]
 
 
 schema = schemathesis.openapi.from_wsgi("/openapi.yaml", App())
