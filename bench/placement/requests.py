@@ -60,6 +60,10 @@ def kinds(mark: str = "") -> dict[str, list[Raw]]:
     }
 
 
+# A device that no case has in use, by how the case's name begins.
+DEVICE_OF = {"MIG": "gpu-7-1g-10gb-6"}
+
+
 class Scene:
     """A cluster that goes on changing: between two timings an allocation comes, another goes and a
     slice is published anew."""
@@ -77,14 +81,14 @@ class Scene:
 
     def change(self) -> None:
         number = next(self._counter)
-        node = len(self.case["nodes"]) - 1 - number % max(1, len(self.case["nodes"]) // 20)
-        name = self.case["nodes"][node]["metadata"]["name"]
+        nodes, slices = self.case["nodes"], self.case["slices"]
+        name = nodes[-1 - number % max(1, len(nodes) // 20)]["metadata"]["name"]
         if self._last is not None:
             self.fleet = apply(self.fleet, self._last)
-        made = held(f"bench-{number}", name, ["gpu-7"])
+        made = held(f"bench-{number}", name, [DEVICE_OF.get(self.case["id"][:3], "gpu-7")])
         self.fleet = apply(self.fleet, Upsert(made))
         self._last = Delete("ResourceClaim", "held", f"bench-{number}")
-        self.fleet = apply(self.fleet, Upsert(self.case["slices"][node]))
+        self.fleet = apply(self.fleet, Upsert(slices[-1 - number % len(slices)]))
         self.settle()
 
     def restore(self) -> None:
@@ -140,7 +144,7 @@ def _warm(
     found = []
     for one in some:
         ASK[mode](scene, one)  # the selector is known from here on
-        _compare(ASK[mode](scene, one), theirs[one["metadata"]["name"], mode], mode)
+        compare(ASK[mode](scene, one), theirs[one["metadata"]["name"], mode], mode)
         for _ in range(ROUNDS):
             scene.change()
             found.append(ASK[mode](scene, one)[0])
@@ -160,12 +164,12 @@ def _new(
         mark = f"n{next(fresh)}"
         for i, one in enumerate(kinds(mark)[kind]):
             answer = ASK[mode](scene, one)
-            _compare(answer, theirs[f"{kind}-{i}", mode], mode)
+            compare(answer, theirs[f"{kind}-{i}", mode], mode)
             found.append(answer[0])
     return found
 
 
-def _compare(answer: tuple[float, int, str], timed: upstream.Timed, mode: str) -> None:
+def compare(answer: tuple[float, int, str], timed: upstream.Timed, mode: str) -> None:
     """Stops the run when the answers differ: a wrong answer has no speed."""
     _, count, first = answer
     if (count, first) != (timed.fitting, timed.first):

@@ -13,7 +13,7 @@ from domain.placement.faults import Malformed
 from domain.placement.features import Features
 from domain.placement.fleet import Fleet
 from domain.placement.ledger import Ledger
-from domain.placement.lookalikes import Decisions, quick_attempt
+from domain.placement.lookalikes import Decisions, QuickAttempt, quick_attempt
 
 
 @dataclass(slots=True)
@@ -32,6 +32,8 @@ class Sequencer:
     ledger: Ledger = field(init=False)
 
     _all_by_name: bool = field(init=False)
+    # By content of a group, how many nodes from the first on have no room for it.
+    _full: dict[Hashable, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ledger = self.fleet.ledger(self.features).copy()
@@ -63,9 +65,18 @@ class Sequencer:
             return (decide(attempt, node, claims) for node in self.nodes)
         quick = quick_attempt(self.fleet, self.features, self.ledger, self.most_steps)
         if self._all_by_name:
-            known = None if None in content else tuple(content)
-            return Decisions.up_to_first(quick, claims, known).telling
+            return self._first(quick, claims, None if None in content else tuple(content))
         return (decide(quick, node, claims) for node in self.nodes)
+
+    def _first(
+        self, quick: QuickAttempt, claims: Sequence[Claim], content: Hashable
+    ) -> Iterable[Decision]:
+        """Where a request did not fit it still does not: since then, only more was taken."""
+        start = 0 if content is None else self._full.get(content, 0)
+        found = Decisions.up_to_first(quick, claims, content, start)
+        if content is not None:
+            self._full[content] = found.leading
+        return found.telling
 
     def keep(self, decision: Decision) -> None:
         for allocation in decision.allocations:
@@ -73,5 +84,6 @@ class Sequencer:
 
     def undo(self, decision: Decision) -> None:
         """As if the group had never been placed: scale down, drain. Only once per decision."""
+        self._full.clear()
         for allocation in decision.allocations:
             self.ledger.remove(holdings_of(allocation))

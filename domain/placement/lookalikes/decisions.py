@@ -10,6 +10,8 @@ from domain.placement.lookalikes.plans import ALONE, NO, Found, Untold
 from domain.placement.lookalikes.query import Query
 from domain.placement.lookalikes.quick import Picture, QuickAttempt, chunks
 
+SKIPPED: Picture = "skipped"
+
 
 class Decisions(Sequence[Decision]):
     """One decision per node of the album, in its order, or of those up to `stop`.
@@ -40,19 +42,36 @@ class Decisions(Sequence[Decision]):
 
     @classmethod
     def up_to_first(
-        cls, attempt: QuickAttempt, claims: Sequence[Claim], content: Hashable = None
+        cls,
+        attempt: QuickAttempt,
+        claims: Sequence[Claim],
+        content: Hashable = None,
+        start: int = 0,
     ) -> "Decisions":
-        """Up to the first that fits or that ends the attempt, or all if none does."""
+        """Up to the first that fits or that ends the attempt, or all if none does.
+
+        start: rows before it are known not to fit.
+        """
         query = attempt.query(claims, content)
-        pictures: list[Picture] = []
+        query.plans[SKIPPED] = NO
+        pictures: list[Picture] = [SKIPPED] * start
         alone: dict[int, Decision] = {}
-        for first, last in chunks(len(attempt.album.rows)):
+        for first, last in chunks(start, len(attempt.album.rows)):
             part = attempt.pictures(query, first, last)
             end = _end_of(attempt, query, claims, part, first, alone)
             if end is not None:
-                return cls(attempt, query, claims, pictures + part[: end - first + 1], alone)
+                pictures += part[: end - first + 1]
+                return cls(attempt, query, claims, pictures, alone)
             pictures += part
         return cls(attempt, query, claims, pictures, alone)
+
+    @property
+    def leading(self) -> int:
+        """How many rows from the first on do not fit."""
+        if self._alone:
+            return min(self._alone)
+        last_fits = self._pictures and self._query.plans.get(self._pictures[-1]) != NO
+        return len(self) - 1 if last_fits else len(self)
 
     def __len__(self) -> int:
         return len(self._pictures)

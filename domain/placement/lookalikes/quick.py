@@ -179,9 +179,9 @@ def reads_identity(fleet: Fleet, features: Features, claim: Claim) -> bool:
 CHUNK = 64
 
 
-def chunks(count: int) -> Iterator[tuple[int, int]]:
+def chunks(start: int, count: int) -> Iterator[tuple[int, int]]:
     """Short at first, since the first node often fits; then long, for the speed of whole lists."""
-    first, size = 0, CHUNK
+    first, size = start, CHUNK
     while first < count:
         last = min(first + size, count)
         yield first, last
