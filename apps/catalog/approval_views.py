@@ -15,6 +15,7 @@ from apps.catalog.forms import DecisionForm, plain_pattern
 from apps.catalog.models import Approval, ClassVersion
 from apps.catalog.tables import APPROVALS
 from apps.common import refusals, tables
+from apps.common.htmx import posted
 from apps.tenancy.models import PlatformRole
 from apps.tenancy.selectors import require_platform
 from domain import deviceclasses, diffs, patterns
@@ -39,7 +40,7 @@ def approval_page(request: HttpRequest, approval_id: int) -> HttpResponse:
     """Look at a review, and decide it."""
     require_platform(request.user, *PlatformRole)
     approval = get_object_or_404(selectors.approvals(), pk=approval_id)
-    form = DecisionForm(request.POST or None, initial={"content_hash": approval.content_hash})
+    form = DecisionForm(posted(request), initial={"content_hash": approval.content_hash})
     if request.method == "POST" and form.is_valid():
         try:
             _decide(request, approval, form)

@@ -22,6 +22,7 @@ from apps.catalog.models import ClaimPattern, PatternVersion
 from apps.catalog.tables import PATTERNS, state_word
 from apps.catalog.views import is_admin
 from apps.common import asks, refusals, tables
+from apps.common.htmx import posted
 from apps.tenancy.models import PlatformRole
 from apps.tenancy.selectors import require_platform
 from domain import diffs, patterns
@@ -87,7 +88,7 @@ def pattern_page(request: HttpRequest, slug: str) -> HttpResponse:
 def pattern_new(request: HttpRequest) -> HttpResponse:
     require_platform(request.user, PlatformRole.ADMIN)
     as_yaml = request.GET.get("as") == "yaml"
-    meta = PatternMetaForm(request.POST or None)
+    meta = PatternMetaForm(posted(request))
     form = _content_form(request, as_yaml, {"content": EXAMPLE})
     if request.method == "POST" and meta.is_valid() and form.is_valid():
         data = meta.cleaned_data
@@ -112,7 +113,7 @@ def _content_form(
     request: HttpRequest, as_yaml: bool, initial: dict[str, Any]
 ) -> PatternForm | PatternYamlForm:
     kind = PatternYamlForm if as_yaml else PatternForm
-    return kind(request.POST or None, initial=initial if as_yaml else None)
+    return kind(posted(request), initial=initial if as_yaml else None)
 
 
 @require_http_methods(["GET", "POST"])
@@ -123,7 +124,7 @@ def pattern_edit(request: HttpRequest, slug: str) -> HttpResponse:
     pattern = get_object_or_404(selectors.pattern_list(), slug=slug)
     newest = pattern.versions.first()
     held = pattern_yaml(newest.content) if newest else EXAMPLE
-    form = PatternYamlForm(request.POST or None, initial={"content": held})
+    form = PatternYamlForm(posted(request), initial={"content": held})
     if request.method == "POST" and form.is_valid():
         try:
             version = services.draft_pattern(

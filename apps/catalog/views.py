@@ -20,6 +20,7 @@ from apps.catalog.forms import (
 from apps.catalog.models import ClassInCluster, ClassVersion, DeviceClass
 from apps.catalog.tables import CLASSES, state_word
 from apps.common import asks, refusals, tables
+from apps.common.htmx import posted
 from apps.tenancy.models import PlatformRole
 from apps.tenancy.selectors import require_platform
 from domain import deviceclasses, diffs
@@ -85,7 +86,7 @@ def _manifest(version: ClassVersion) -> dict[str, Any]:
 @login_required
 def class_new(request: HttpRequest) -> HttpResponse:
     require_platform(request.user, PlatformRole.ADMIN)
-    form = ClassForm(request.POST or None)
+    form = ClassForm(posted(request))
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
         try:
@@ -111,7 +112,7 @@ def class_edit(request: HttpRequest, name: str) -> HttpResponse:
     device_class = get_object_or_404(DeviceClass, name=name)
     newest = selectors.latest_class_version(device_class)
     form = ClassContentForm(
-        request.POST or None, initial=class_initial(newest.content if newest else {})
+        posted(request), initial=class_initial(newest.content if newest else {})
     )
     if request.method == "POST" and form.is_valid():
         try:

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render, resolve_url
 from django.utils.cache import patch_vary_headers
 
@@ -48,3 +48,8 @@ class LoginRedirectMiddleware:
         page = request.headers.get("HX-Current-URL", "")
         query = urlencode({"next": urlsplit(page)._replace(scheme="", netloc="").geturl()})
         return HttpResponse(status=204, headers={"HX-Redirect": f"{self.login_path}?{query}"})
+
+
+def posted(request: HttpRequest) -> QueryDict | None:
+    """What a form was sent, even if that is nothing; None when the form is only looked at."""
+    return request.POST if request.method == "POST" else None

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.catalog import selectors as catalog
 from apps.common import asks, refusals
+from apps.common.htmx import posted
 from apps.deployments import placement, selectors, services
 from apps.deployments.forms import PREFIX, ModelStep, PatternStep, SizeStep, YamlForm, asked_by
 from apps.deployments.models import Deployment
@@ -159,7 +160,7 @@ def deployment_yaml(request: HttpRequest, tenant: str) -> HttpResponse:
         cluster=clusters[0].slug if clusters else "my-cluster",
         pattern=versions[0].pattern.slug if versions else "my-pattern",
     )
-    form = YamlForm(request.POST or None, initial={"yaml": example})
+    form = YamlForm(posted(request), initial={"yaml": example})
     return _yaml_editor(request, found, form, None)
 
 
@@ -170,7 +171,7 @@ def deployment_edit(request: HttpRequest, tenant: str, name: str) -> HttpRespons
     found = tenant_for(request.user, tenant, role=Role.EDITOR)
     deployment = selectors.deployment_of(found, name)
     held = diffs.to_yaml(short_content(asked_of(deployment)))
-    form = YamlForm(request.POST or None, initial={"yaml": held})
+    form = YamlForm(posted(request), initial={"yaml": held})
     return _yaml_editor(request, found, form, deployment)
 
 

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from apps.catalog import selectors as catalog
 from apps.common import refusals
 from apps.common.etags import etag_of, not_modified, stamp
+from apps.common.htmx import posted
 from apps.inventory.models import Cluster
 from apps.quotas import selectors, services
 from apps.quotas.forms import NamespaceForm, QuotasForm
@@ -88,7 +89,7 @@ def summary(request: HttpRequest) -> HttpResponse:
 def give(request: HttpRequest, tenant: str) -> HttpResponse:
     require_platform(request.user, PlatformRole.ADMIN)
     found = tenant_for(request.user, tenant)
-    form = NamespaceForm(request.POST or None, initial={"namespace": f"team-{found.slug}"})
+    form = NamespaceForm(posted(request), initial={"namespace": f"team-{found.slug}"})
     if request.method == "POST" and form.is_valid():
         try:
             row = services.give_cluster(actor=request.user, tenant=found, **form.cleaned_data)  # type: ignore[arg-type]
@@ -109,7 +110,7 @@ def edit(request: HttpRequest, tenant: str, cluster: str) -> HttpResponse:
     place = get_object_or_404(Cluster, slug=cluster, retired_at=None)
     held = selectors.limits_of(found, place)
     classes = sorted({*catalog.classes_in(place).values_list("name", flat=True), *held})
-    form = QuotasForm(request.POST or None, classes=classes, initial=held)
+    form = QuotasForm(posted(request), classes=classes, initial=held)
     if request.method == "POST" and form.is_valid():
         try:
             services.set_quotas(

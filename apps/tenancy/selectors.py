@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
-from apps.tenancy.models import PlatformRole, Role, Tenant
+from apps.tenancy.models import PlatformRole, Role, Tenant, User
 
 
 def tenants_of(user: Any) -> QuerySet[Tenant]:
@@ -50,3 +50,7 @@ def require_platform(user: Any, *roles: PlatformRole) -> None:
     if not user.has_platform_role(*roles):
         wanted = " or ".join(role.label.lower() for role in roles)
         raise PermissionDenied(f"This needs the role {wanted}.")
+
+
+def people() -> QuerySet[User]:
+    return User.objects.prefetch_related("memberships__tenant")

@@ -44,9 +44,57 @@ def create_account(
     return user
 
 
+class LastAdmin(DomainError):
+    """Somebody must be left who can manage people."""
+
+    code = "last_admin"
+
+
+def _keep_an_admin(user: User) -> None:
+    """Raise LastAdmin when nobody but `user` is an active platform admin."""
+    admins = User.objects.select_for_update(no_key=True).filter(
+        is_active=True, platform_roles__contains=[PlatformRole.ADMIN.value]
+    )
+    if not [one for one in admins if one.pk != user.pk]:
+        raise LastAdmin(f"{user} is the last platform admin; name another one first.")
+
+
+@transaction.atomic
+def set_active(*, actor: User, user: User, is_active: bool) -> User:
+    """Let somebody in, or keep them out: their sessions and tokens stop working at once."""
+    if user.is_active == is_active:
+        return user
+    if not is_active and PlatformRole.ADMIN in user.platform_roles:
+        _keep_an_admin(user)
+    user.is_active = is_active
+    user.save(update_fields=["is_active"])
+    audit.record(
+        actor=actor,
+        verb="let in" if is_active else "shut out",
+        subject=user,
+        before={"is_active": not is_active},
+        after={"is_active": is_active},
+    )
+    return user
+
+
+@transaction.atomic
+def set_password(*, actor: User, user: User, password: str) -> User:
+    """A new password for a local account; raises ValidationError for one that is too weak."""
+    from django.contrib.auth.password_validation import validate_password
+
+    validate_password(password, user)
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    audit.record(actor=actor, verb="set the password of", subject=user)
+    return user
+
+
 @transaction.atomic
 def set_platform_roles(*, actor: User | None, user: User, roles: Sequence[PlatformRole]) -> User:
     before = list(user.platform_roles)
+    if PlatformRole.ADMIN in before and PlatformRole.ADMIN not in roles:
+        _keep_an_admin(user)
     user.platform_roles = sorted({role.value for role in roles})
     user.full_clean()
     user.save(update_fields=["platform_roles"])

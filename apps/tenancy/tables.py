@@ -2,8 +2,8 @@ from django.db.models import Count
 from django.urls import reverse
 
 from apps.common.tables import Column, Table
-from apps.tenancy.filters import TenantFilters
-from apps.tenancy.models import Tenant
+from apps.tenancy.filters import PeopleFilters, TenantFilters
+from apps.tenancy.models import Tenant, User
 
 
 def tenant_url(tenant: Tenant) -> str:
@@ -48,4 +48,42 @@ TENANTS = Table(
         "tenancy:new",
         "Make a tenant",
     ),
+)
+
+
+def _tenants_of(user: User) -> str:
+    return ", ".join(member.tenant.slug for member in user.memberships.all())
+
+
+PEOPLE = Table(
+    name="people",
+    noun=("person", "people"),
+    default_sort="username",
+    search=("username", "full_name"),
+    search_hint="Find by name",
+    filters=PeopleFilters,
+    columns=(
+        Column(
+            key="username",
+            title="Login name",
+            sort="username",
+            fixed=True,
+            link=lambda user: reverse("tenancy:person", args=[user.pk]),
+        ),
+        Column(key="full_name", title="Name"),
+        Column(
+            key="roles",
+            title="Platform roles",
+            value=lambda user: ", ".join(user.platform_roles),
+        ),
+        Column(key="tenants", title="Tenants", value=_tenants_of),
+        Column(
+            key="state",
+            title="State",
+            kind="state",
+            value=lambda user: "active" if user.is_active else "revoked",
+        ),
+        Column(key="last_login", title="Last login", kind="ago"),
+    ),
+    none_yet=("Everybody who logs in is listed here.", "tenancy:person-new", "Make an account"),
 )

@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.common import refusals, tables
+from apps.common.htmx import posted
 from apps.tenancy import services
 from apps.tenancy.forms import MemberForm, TenantForm
 from apps.tenancy.models import PlatformRole, Role, Tenant
@@ -53,7 +54,7 @@ def _is_admin(request: HttpRequest) -> bool:
 @login_required
 def tenant_new(request: HttpRequest) -> HttpResponse:
     require_platform(request.user, PlatformRole.ADMIN)
-    form = TenantForm(request.POST or None)
+    form = TenantForm(posted(request))
     if request.method == "POST" and form.is_valid():
         try:
             tenant = services.create_tenant(actor=request.user, **form.cleaned_data)  # type: ignore[arg-type]
