@@ -67,6 +67,7 @@ PAGES: tuple[tuple[str, tuple[Page, ...]], ...] = (
         (
             Page("Tenants", "tenancy:list", "users", "t"),
             Page("Deployments", "deployments:list", "rocket", "m", of_tenant=True),
+            Page("People", "tenancy:people", "user", "e", (PlatformRole.ADMIN,)),
         ),
     ),
     ("Governance", (Page("Audit", "audit:list", "history", "u"),)),
