@@ -96,7 +96,10 @@ class Store:
             item.setdefault("kind", self.kind.kind)
             self.items[key] = item
         for listener in self._listeners:
-            listener(before, item)
+            try:
+                listener(before, item)
+            except Exception:  # one odd object must not end the watch of all others
+                log.exception("%s %s/%s", self.kind.kind, *key)
 
 
 def _version(item: Json) -> int:
@@ -187,6 +190,8 @@ class Queue:
                 self._failures.pop(key, None)
             except ApiError as error:
                 self._again(key, error)
+            except Exception:  # one odd object must not keep the others from their turn
+                log.exception("%s %s/%s", self._name, *key)
             finally:
                 self._running.discard(key)
 

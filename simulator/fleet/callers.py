@@ -1,6 +1,7 @@
 """Sends every Service's traffic to its ready model servers and lets their engines move on."""
 
 import asyncio
+import logging
 import random
 from typing import Any
 
@@ -15,6 +16,8 @@ from simulator.fleet.traffic import Stream
 
 type Json = dict[str, Any]
 
+log = logging.getLogger("fleet")
+
 _TICK_SECONDS = 0.25
 
 
@@ -28,7 +31,10 @@ class Callers:
 
     async def run(self) -> None:
         while True:
-            self.tick()
+            try:
+                self.tick()
+            except Exception:  # one odd Service must not end all traffic
+                log.exception("traffic")
             await asyncio.sleep(_TICK_SECONDS)
 
     def tick(self) -> None:

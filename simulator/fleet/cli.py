@@ -73,6 +73,8 @@ async def beside(
         if child.returncode is None:
             child.terminate()
             await child.wait()
+        elif child.returncode:
+            raise SystemExit(f"error: the fleet ended with code {child.returncode}")
 
 
 def command(

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from simulator.fleet.api import Api, ApiError
 from simulator.fleet.clock import Clock
 from simulator.fleet.kubelet import Kubelet
-from simulator.fleet.scenario import Fault, Sick
+from simulator.fleet.scenario import Fault
+from simulator.fleet.troubles import Trouble
 
 log = logging.getLogger("fleet")
 
 _ADMIN = "/simulator/faults"
+_SOURCE = "scenario"
 
 
 class Faults:
@@ -67,21 +69,13 @@ class Faults:
 
 async def _apply(kubelet: Kubelet, fault: Fault, *, begins: bool) -> None:
     machine = kubelet.machine
-    match fault.kind:
-        case "card-sick" | "card-lost":
-            xid = fault.xid if fault.kind == "card-sick" else 0
-            if begins:
-                machine.sick = machine.sick | {fault.card: Sick(fault.card, xid)}
-            else:
-                machine.sick = {k: v for k, v in machine.sick.items() if k != fault.card}
-        case "node-silent":
-            machine.silent = begins
-        case "node-removed":
-            if begins:
-                await kubelet.leave()
-            else:
-                machine.removed = False
-        case "driver-down":
-            machine.driver_down = begins
-        case "slices-half":
-            machine.half_published = begins
+    if fault.kind == "node-removed":
+        if begins:
+            await kubelet.leave()
+        else:
+            machine.removed = False
+        return
+    xid = fault.xid if fault.kind == "card-sick" else 0
+    trouble = Trouble(fault.kind, fault.card, xid) if "card" in fault.kind else Trouble(fault.kind)
+    known = machine.troubles(_SOURCE)
+    machine.suffer(_SOURCE, known | {trouble} if begins else known - {trouble})

@@ -14,6 +14,7 @@ from simulator.fleet.machine import Machine
 from simulator.fleet.pod import PodWorker
 from simulator.fleet.publisher import Publisher
 from simulator.fleet.slices import DOMAIN_DRIVER, DRIVER, domain_slices, gpu_slices
+from simulator.fleet.troubles import ANNOTATION, annotated
 
 type Json = dict[str, Any]
 
@@ -93,6 +94,15 @@ class Kubelet:
             worker.forget()
         self.workers.clear()
         await self._api.delete(NODES, "", self.machine.name)
+
+    def read_annotation(self, node: Json) -> bool:
+        """Faults that somebody wrote on the Node; whether the machine is back from silence."""
+        text = (node["metadata"].get("annotations") or {}).get(ANNOTATION, "")
+        was_silent = self.machine.silent
+        if self.machine.suffer("annotation", annotated(text, len(self.machine.cards))):
+            log.info("node %s: faults by annotation: %s", self.machine.name, text or "none")
+            self.poke()
+        return was_silent and not self.machine.silent
 
     # Pods.
 

@@ -6,6 +6,7 @@ from simulator.fleet.programs import Held
 from simulator.fleet.scenario import NodeSpec, Sick
 from simulator.fleet.serving.model import Share
 from simulator.fleet.slices import DRIVER
+from simulator.fleet.troubles import CARD_KINDS, Trouble
 
 
 class Machine:
@@ -16,17 +17,47 @@ class Machine:
         self.name = spec.name
         self.number = number
         self.cards: tuple[Card, ...] = cards_of(seed, spec)
-        self.sick: dict[int, Sick] = {sick.card: sick for sick in spec.sick}
-        self.silent = False
         self.removed = False
-        self.driver_down = False
-        self.half_published = False
+        self._troubles: dict[str, frozenset[Trouble]] = {
+            "hardware": frozenset(Trouble("card-sick", s.card, s.xid) for s in spec.sick)
+        }
+        self.sick: dict[int, Sick] = {}
+        self._kinds: set[str] = set()
+        self._judge()
         self.holdings = Holdings(plugin_devices(spec, self.cards))
         self.images: set[str] = set()
         self._models: set[str] = set()
         self._memory: dict[str, dict[str, int]] = {}
         self._addresses: set[str] = set()
         self._devices = self._index()
+
+    def troubles(self, source: str) -> frozenset[Trouble]:
+        return self._troubles.get(source, frozenset())
+
+    def suffer(self, source: str, troubles: frozenset[Trouble]) -> bool:
+        """All that `source` says is wrong from now on; whether that is anything new."""
+        if troubles == self.troubles(source):
+            return False
+        self._troubles[source] = troubles
+        self._judge()
+        return True
+
+    def _judge(self) -> None:
+        every = frozenset[Trouble]().union(*self._troubles.values())
+        self.sick = {t.card: Sick(t.card, t.xid) for t in every if t.kind in CARD_KINDS}
+        self._kinds = {t.kind for t in every}
+
+    @property
+    def silent(self) -> bool:
+        return "node-silent" in self._kinds
+
+    @property
+    def driver_down(self) -> bool:
+        return "driver-down" in self._kinds
+
+    @property
+    def half_published(self) -> bool:
+        return "slices-half" in self._kinds
 
     @property
     def address(self) -> str:

@@ -95,6 +95,8 @@ class PodWorker:
                 self.name,
                 error,
             )
+        except Exception:  # one odd pod must not end its node
+            log.exception("pod %s/%s", self.namespace, self.name)
 
     def event(self, reason: str, message: str, *, warning: bool = False) -> None:
         self._recorder.record(

@@ -66,6 +66,7 @@ class Fleet:
         if egress:
             await egress.start()
         self._pods.listen(self._dispatch)
+        self.cluster.store(NODES).listen(self._node_changed)
         callers = Callers(
             self.scenario.seed, self.scenario.traffic, self.cluster.store(SERVICES), pods
         )
@@ -136,6 +137,11 @@ class Fleet:
             if before and before["metadata"]["uid"] != after["metadata"]["uid"]:
                 kubelet.gone(before)
             kubelet.saw(after)
+
+    def _node_changed(self, _: Json | None, after: Json | None) -> None:
+        kubelet = self.kubelets.get(after["metadata"]["name"]) if after else None
+        if after and kubelet and kubelet.read_annotation(after):
+            self.resync(kubelet.machine.name)
 
     async def apply_fault(self, fault: Fault, *, begins: bool) -> None:
         """Now, beside those of the scenario; for tests and for whoever drives a fleet."""

@@ -84,6 +84,8 @@ class Scheduler:
                     await self._schedule(key)
                 except ApiError as error:
                     self._try_later(key, error)
+                except Exception:  # one odd pod must not keep the others from their turn
+                    log.exception("scheduling %s/%s", *key)
                 await asyncio.sleep(0)
 
     def _try_later(self, key: Key, error: ApiError) -> None:

@@ -154,6 +154,21 @@ def test_a_driver_that_is_away_keeps_pods_from_starting(live: Live, team: Team) 
     team.ready(1)
 
 
+def test_an_annotation_on_a_node_makes_it_suffer(live: Live) -> None:
+    def annotate(text: str | None) -> None:
+        change = {"metadata": {"annotations": {"simulator.claimyard.dev/faults": text}}}
+        assert live.client.patch("/api/v1/nodes/plugin-1", change).status == 200
+
+    def allocatable() -> str:
+        status = live.client.get("/api/v1/nodes/plugin-1").body["status"]
+        return str(status["allocatable"]["nvidia.com/gpu"])
+
+    annotate("card-sick=1, nonsense card-lost=99")
+    until(lambda: allocatable() == "1")
+    annotate(None)
+    until(lambda: allocatable() == "2")
+
+
 def test_a_half_published_pool_is_incomplete_until_the_driver_is_back(live: Live) -> None:
     def pool() -> list[dict[str, Any]]:
         return [
@@ -273,3 +288,19 @@ def test_a_deployment_comes_up_through_a_faulty_server(live: Live, team: Team, a
         api.faults.clear()
     live.client.patch(team.path("Deployment", "app"), {"spec": {"replicas": 0}})
     until(lambda: not team.all("Pod") and not team.all("ResourceClaim"))
+
+
+def test_odd_objects_stop_nobody_else(live: Live, team: Team) -> None:
+    """Bodies that the simulated server takes and that no controller can make sense of."""
+    odd = deployment(server(), 1, name="odd")
+    odd["spec"]["strategy"] = {"rollingUpdate": {"maxSurge": "many", "maxUnavailable": "x%"}}
+    wrong = budget(1)
+    wrong["spec"]["minAvailable"] = "most%"
+    budgets = f"/apis/policy/v1/namespaces/{team.name}/poddisruptionbudgets"
+    assert live.client.create(budgets, wrong).status in {201, 400, 422}
+    assert live.client.create(team.path("Deployment"), odd).status in {201, 400, 422}
+    hostile = server("--model", "<script>alert(1)</script>-1B\n$(rm -rf)")
+    team.make(template(), deployment(hostile, 1, claim="gpu"), service())
+    [pod] = team.ready(1)
+    page = f"{team.path('Pod', pod['metadata']['name'] + ':8000')}/proxy/v1/models"
+    assert live.client.get(page).body["data"][0]["id"].startswith("<script>")
