@@ -174,8 +174,8 @@ def _named(spec: dict[str, Any], name: str) -> NodeSpec:
 def _node(table: Table) -> dict[str, Any]:
     model = MODELS[table.text("model", among=tuple(MODELS))]
     cards = table.whole("cards", 1, least=1)
-    mig = table.text("mig", "off", among=("off", "partitions", "mixed", "single"))
-    if mig != "off" and not model.profiles:
+    mig = table.text("mig", "none", among=("none", "partitions", "mixed", "single"))
+    if mig != "none" and not model.profiles:
         raise BadScenario(f"{table.where}.mig: {model.product} has no MIG")
     allocation = table.text("allocation", among=("dra", "device-plugin", "both", "none"))
     return {
@@ -185,7 +185,7 @@ def _node(table: Table) -> dict[str, Any]:
         "mig": mig,
         "layout": _layout(table, model, cards, mig),
         "replicas": table.whole("time-slices", 1, least=1),
-        "renamed": table.text("shared-name", "no", among=("yes", "no")) == "yes",
+        "renamed": table.flag("rename-shares", False),
         "driver_version": table.text("driver", "580.95.05"),
         "cuda_version": table.text("cuda", "13.0"),
         "dra_version": table.text("dra-driver", "v0.4.1"),
@@ -200,7 +200,7 @@ def _node(table: Table) -> dict[str, Any]:
 
 def _layout(table: Table, model: CardModel, cards: int, mig: str) -> tuple[tuple[str, ...], ...]:
     layout = table.raw("layout", [])
-    if mig in {"off", "partitions"}:
+    if mig in {"none", "partitions"}:
         if layout:
             raise BadScenario(f"{table.where}.layout: only with mig mixed or single")
         return ((),) * cards

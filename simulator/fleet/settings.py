@@ -61,6 +61,12 @@ class Table:
             raise BadScenario(f"{self.where}.{key}: expected a number ≥ {least}, found {value!r}")
         return float(value)
 
+    def flag(self, key: str, default: bool) -> bool:
+        value = self._take(key, default)
+        if not isinstance(value, bool):
+            raise BadScenario(f"{self.where}.{key}: expected true or false, found {_kind(value)}")
+        return value
+
     def seconds(self, key: str, default: object = ...) -> float:
         return seconds(self._take(key, default), f"{self.where}.{key}")
 

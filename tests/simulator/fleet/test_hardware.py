@@ -150,7 +150,7 @@ def test_time_slices_multiply_allocatable_and_mark_the_product() -> None:
 
 
 def test_renamed_time_slices_leave_a_zero_behind() -> None:
-    more = {"time-slices": 2, "shared-name": "yes"}
+    more = {"time-slices": 2, "rename-shares": True}
     spec = node(model="l4", cards=1, allocation="device-plugin", **more)
     capacity, _ = extended_resources(spec, cards_of(1, spec), {})
     assert capacity == {"nvidia.com/gpu": "0", "nvidia.com/gpu.shared": "2"}

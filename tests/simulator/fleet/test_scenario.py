@@ -4,11 +4,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from simulator.fleet.scenario import load, names, parse
+from simulator.fleet.scenario import FOLDER, load, names, parse
 from simulator.fleet.settings import BadScenario, seconds
 
 NODE = {"name": "n", "model": "h100-sxm", "cards": 2, "allocation": "dra"}
+
+
+def test_the_example_of_the_readme_is_a_scenario() -> None:
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    example = text.partition("```yaml\n")[2].partition("```")[0]
+    assert len(parse(yaml.safe_load(example), "readme").faults) == 7
 
 
 @pytest.mark.parametrize("name", names())
@@ -20,7 +27,7 @@ def test_the_demo_shows_every_way_to_offer_devices() -> None:
     nodes = load("demo").nodes
     assert len(nodes) == 12
     assert {node.allocation for node in nodes} == {"dra", "device-plugin", "both"}
-    assert {node.mig for node in nodes} == {"off", "partitions", "mixed"}
+    assert {node.mig for node in nodes} == {"none", "partitions", "mixed"}
     assert any(node.replicas == 4 for node in nodes)
     assert any(node.sick for node in nodes)
 
