@@ -78,6 +78,7 @@ HISTOGRAMS = {
         "sglang:queue_time_seconds",
         "tgi_request_queue_duration",
     ),
+    "prefill_time": ("vllm:request_prefill_time_seconds",),
 }
 
 

@@ -67,6 +67,8 @@ def deployment_page(request: HttpRequest, tenant: str, name: str) -> HttpRespons
         "deployment": deployment,
         "summary": selectors.summary_of(deployment),
         "pools": [(pool, selectors.conditions_of(pool)) for pool in pools],
+        "expected": str(selectors.summary_of(deployment).wanted),
+        "range": request.GET.get("range", "1h")[:4],
         "from_outside": endpoint.from_outside(ready) if ready else "",
         "endpoint": endpoint,
         "stale": stale,

@@ -8,6 +8,8 @@ import plotly.graph_objects as go
 
 from apps.telemetry.selectors import Point
 
+COLOURS = (1, 2, 3, 4)
+
 
 def serving(points: Sequence[Point]) -> dict[str, Any]:
     """Tokens a second, cache hit and TTFT over time, one above the other; gaps stay gaps."""
@@ -44,4 +46,8 @@ def serving(points: Sequence[Point]) -> dict[str, Any]:
             "hovermode": "x unified",
         },
     )
-    return dict(figure.to_plotly_json())
+    found: dict[str, Any] = dict(figure.to_plotly_json())
+    for trace, colour in zip(found["data"], COLOURS, strict=True):
+        # After the check by plotly, to which a name of the style sheet is no colour.
+        trace["line"] = {"color": f"var(--yard-series-{colour})"}
+    return found

@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Literal
 
+from django.db.models import Count, Max
+
 from apps.telemetry import store
 from apps.telemetry.models import Source
 from apps.telemetry.packing import Timed
@@ -38,6 +40,8 @@ class Live:
     cache_hit: Figure
     ttft_p50: Figure
     ttft_p90: Figure
+    queue_p50: Figure
+    prefill_p50: Figure
     running: Figure
     queued: Figure
     kv_use: Figure
@@ -82,6 +86,12 @@ def live(tenant: str, deployment: str, *, now: datetime, expected: int) -> Live:
         cache_hit=base.figure(flow.cache_hit, idle="cacheable_tokens" in flow.counters),
         ttft_p50=base.figure(flow.quantile("ttft", 0.5), idle="ttft" in flow.histograms),
         ttft_p90=base.figure(flow.quantile("ttft", 0.9), idle="ttft" in flow.histograms),
+        queue_p50=base.figure(
+            flow.quantile("queue_time", 0.5), idle="queue_time" in flow.histograms
+        ),
+        prefill_p50=base.figure(
+            flow.quantile("prefill_time", 0.5), idle="prefill_time" in flow.histograms
+        ),
         running=base.figure(_total(gauges, "running")),
         queued=base.figure(_total(gauges, "queued")),
         kv_use=base.figure(_mean(gauges, "kv_use")),
@@ -118,6 +128,15 @@ def _total(gauges: list[dict[str, float]], concept: str) -> float | None:
 def _mean(gauges: list[dict[str, float]], concept: str) -> float | None:
     found = [values[concept] for values in gauges if concept in values]
     return sum(found) / len(found) if found else None
+
+
+def revision(tenant: str, deployment: str, *, now: datetime) -> str:
+    """A text that changes with every reading of the deployment's servers, and as they grow old."""
+    since = now - WINDOW
+    found = Source.objects.filter(tenant=tenant, deployment=deployment, read_at__gte=since)
+    seen = found.aggregate(newest=Max("read_at"), count=Count("pk"), problem=Max("problem"))
+    stale = seen["newest"] is not None and now - seen["newest"] > STALE_AFTER
+    return f"{seen} {stale}"
 
 
 def points(tenant: str, deployment: str, *, since: datetime, until: datetime) -> list[Point]:
