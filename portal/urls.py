@@ -24,6 +24,7 @@ urlpatterns = [
     path("", include("apps.claims.urls")),
     path("", include("apps.quotas.urls")),
     path("", include("apps.deployments.urls")),
+    path("", include("apps.telemetry.urls")),
     path("", include("apps.common.urls")),
     path("", views.home, name="home"),
 ]
