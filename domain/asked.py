@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
-import yaml
 
+from domain import plainyaml
 from domain.errors import InvalidValue
 from domain.manifests.runtimes import OwnImage, Runtime, preset
 from domain.manifests.spec import Env, Path, Server
@@ -78,11 +78,9 @@ def asked_from_yaml(text: str) -> Asked:
     if len(text) > LARGEST_YAML:
         raise InvalidValue("This is larger than any deployment (64 KiB).", field="yaml")
     try:
-        content = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1})" if mark else ""
-        raise InvalidValue(f"This is not YAML{where}.", field="yaml") from None
+        content = plainyaml.read(text)
+    except plainyaml.NotPlain as error:
+        raise InvalidValue(str(error), field="yaml") from None
     return asked_from(content)
 
 

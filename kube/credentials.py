@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 import orjson
-import yaml
 
+from domain import plainyaml
 from kube.errors import BadCredentials
 
 LARGEST_KUBECONFIG = 512 * 1024
@@ -106,14 +106,14 @@ def from_parts(*, server: str, token: str, ca: str = "") -> Credentials:
 def from_kubeconfig(text: str, *, context: str = "") -> Credentials:
     """Read the current (or named) context of a kubeconfig; raises BadCredentials."""
     config = _config(text)
-    wanted = context or str(config.get("current-context") or "")
+    wanted = context or _text(config, "current-context")
     if not wanted:
         raise BadCredentials(
             "no_context", "The kubeconfig has no current-context; name the context to use."
         )
     chosen = _named(config, "contexts", "context", wanted)
-    cluster = _named(config, "clusters", "cluster", str(chosen.get("cluster") or ""))
-    user = _named(config, "users", "user", str(chosen.get("user") or ""))
+    cluster = _named(config, "clusters", "cluster", _text(chosen, "cluster"))
+    user = _named(config, "users", "user", _text(chosen, "user"))
     _refuse(cluster, user)
     return _credentials(cluster, user)
 
@@ -122,13 +122,9 @@ def _config(text: str) -> dict[str, Any]:
     if len(text) > LARGEST_KUBECONFIG:
         raise BadCredentials("too_large", "This is larger than any kubeconfig (512 KiB).")
     try:
-        config = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1})" if mark else ""
-        raise BadCredentials(
-            "not_yaml", f"This is not YAML{where}, so it cannot be a kubeconfig."
-        ) from None
+        config = plainyaml.read(text)
+    except plainyaml.NotPlain as error:
+        raise BadCredentials("not_yaml", f"{error} So it cannot be a kubeconfig.") from None
     if not isinstance(config, dict) or "clusters" not in config or "users" not in config:
         raise BadCredentials(
             "not_a_kubeconfig",
@@ -159,24 +155,24 @@ def _refuse(cluster: dict[str, Any], user: dict[str, Any]) -> None:
 
 
 def _credentials(cluster: dict[str, Any], user: dict[str, Any]) -> Credentials:
-    token = user.get("token")
-    certificate = _decoded(user.get("client-certificate-data"), "client-certificate-data")
-    key = _decoded(user.get("client-key-data"), "client-key-data")
+    token = _text(user, "token")
+    certificate = _decoded(user, "client-certificate-data")
+    key = _decoded(user, "client-key-data")
     if not token and not (certificate and key):
         raise BadCredentials(
             "no_credentials",
             f"The user entry holds neither a token nor a client certificate. {INSTEAD}",
         )
     return Credentials(
-        server=_server(str(cluster.get("server") or "")),
+        server=_server(_text(cluster, "server")),
         ca=_certificate(
-            _decoded(cluster.get("certificate-authority-data"), "certificate-authority-data"),
+            _decoded(cluster, "certificate-authority-data"),
             "certificate-authority-data",
         ),
-        token=_token(str(token)) if token else "",
+        token=_token(token) if token else "",
         client_certificate="" if token else certificate,
         client_key="" if token else key,
-        tls_server_name=str(cluster.get("tls-server-name") or ""),
+        tls_server_name=_text(cluster, "tls-server-name"),
     )
 
 
@@ -219,10 +215,15 @@ def _certificate(text: str, what: str) -> str:
     return text
 
 
-def _decoded(value: object, what: str) -> str:
-    if not value:
-        return ""
+def _text(entry: dict[str, Any], key: str) -> str:
+    value = entry.get(key)
+    if value is not None and not isinstance(value, str):
+        raise BadCredentials("not_text", f"{key} must be text; put it in quotes.")
+    return value or ""
+
+
+def _decoded(entry: dict[str, Any], key: str) -> str:
     try:
-        return base64.b64decode(str(value), validate=True).decode()
+        return base64.b64decode(_text(entry, key), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError):
-        raise BadCredentials("bad_base64", f"{what} is not base64 of PEM text.") from None
+        raise BadCredentials("bad_base64", f"{key} is not base64 of PEM text.") from None

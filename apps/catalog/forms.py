@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import yaml
 from django import forms
 
 from apps.catalog.models import DeviceClass
 from apps.inventory.models import Cluster
 from apps.tenancy.models import Tenant
-from domain import patterns
+from domain import patterns, plainyaml
 from domain.diffs import to_yaml
 from domain.errors import InvalidValue
 
@@ -21,11 +20,9 @@ def from_yaml(text: str) -> Any:
     if len(text) > LARGEST_YAML:
         raise InvalidValue("This is too long (64 KiB at most).", field="content")
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1})" if mark else ""
-        raise InvalidValue(f"This is not YAML{where}.", field="content") from None
+        return plainyaml.read(text)
+    except plainyaml.NotPlain as error:
+        raise InvalidValue(str(error), field="content") from None
 
 
 class ClassContentForm(forms.Form):
