@@ -19,6 +19,7 @@ from django.forms.widgets import (
     Select,
 )
 from django.template.loader import get_template, render_to_string
+from django.urls import NoReverseMatch
 from django.utils import timezone
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
@@ -324,7 +325,10 @@ def cell(column: Column, row: Any) -> str | SafeString:
     if column.template:
         return SafeString(get_template(column.template).render({"row": row, "value": value}))
     shown = _CELLS.get(column.kind, _plain)(value, column.unit)
-    target = column.link(row) if column.link else None
+    try:
+        target = column.link(row) if column.link else None
+    except NoReverseMatch:
+        target = None  # a name from a cluster that no address can hold
     if target is None:
         return shown
     # The id lets htmx give the focus back to the same link after the part was swapped.
