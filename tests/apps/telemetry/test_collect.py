@@ -1,4 +1,4 @@
-"""Model servers are read through the API server; what cannot be read says why and keeps the rest."""
+"""Model servers are read through the API server; what cannot be read says why, the rest is kept."""
 
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
