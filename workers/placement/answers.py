@@ -5,7 +5,7 @@ it looked at; it never pretends to have looked at all.
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from domain.errors import InvalidValue
@@ -13,120 +13,165 @@ from domain.placement import (
     Decision,
     Features,
     Fleet,
-    Funnel,
     PodFit,
     Upsert,
     apply_all,
     explain,
-    fits_pod,
+    fitting,
     match_count,
     message,
     place,
 )
+from domain.placement.faults import Malformed
+from domain.placement.fixes import nearest_fixes
+from domain.placement.pods.fit import PodAttempt
+from domain.placement.pods.reading import read_pod
+from domain.placement.trials import Wanted, wanted_by
+from workers.placement.kinds import Deadline, Json, answers, candidates, claims, table, texts
+from workers.placement.linting import remarks_json, remarks_on
+from workers.placement.shown import (
+    SHOWN_NODES,
+    fixes_json,
+    funnel_json,
+    funnels,
+    reasons_json,
+)
 from workers.placement.warm import Snapshot
 
-Json = dict[str, Any]
-BUDGET_SECONDS = 8.0
-SHOWN_NODES = 20
-
-ANSWERS: dict[str, Callable[[Snapshot, Json], Json]] = {}
+PROBED = 32
+SLOW_SECONDS = 0.002
 
 
-def _answers(kind: str) -> Callable[[Callable[[Snapshot, Json], Json]], Callable[..., Json]]:
-    def register(function: Callable[[Snapshot, Json], Json]) -> Callable[..., Json]:
-        ANSWERS[f"placement.{kind}"] = function
-        return function
-
-    return register
-
-
-@_answers("match")
+@answers("match")
 def match(snapshot: Snapshot, question: Json) -> Json:
     """How many devices class and request selectors accept, and how many of those are free."""
-    found = match_count(
-        snapshot.fleet,
-        _texts(question, "class_selectors"),
-        _texts(question, "request_selectors"),
-        snapshot.features,
-    )
+    of_class, of_request = texts(question, "class_selectors"), texts(question, "request_selectors")
+    found = match_count(snapshot.fleet, of_class, of_request, snapshot.features)
     return {
         "total": found.total,
         "matches": found.matches,
         "free": found.free,
         "problems": list(found.problems),
+        "remarks": remarks_json(remarks_on(snapshot.fleet, [*of_class, *of_request])),
     }
 
 
-@_answers("explain")
-def why(snapshot: Snapshot, question: Json) -> Json:
+@answers("explain")
+def why_claim(snapshot: Snapshot, question: Json) -> Json:
     """The funnel of a claim or of one request."""
-    asked = _object(question, "claim" if "claim" in question else "request")
+    asked = table(question, "claim" if "claim" in question else "request")
     return {"funnel": funnel_json(explain(snapshot.fleet, asked, snapshot.features))}
 
 
-@_answers("check")
+@answers("check")
 def check(snapshot: Snapshot, question: Json) -> Json:
-    """Whether a pod with its claims, or claims alone, would fit now, and on which nodes."""
+    """Whether a pod with its claims, or claims alone, would fit now, where, and else what would.
+
+    `fixes`: true asks for the nearest fixes too; `candidates` are claims that would also do.
+    """
+    deadline = Deadline()
     if "pod" in question:
-        return _check_pod(snapshot, question)
-    claims = question.get("claims")
-    if not isinstance(claims, list) or not claims:
-        raise InvalidValue("Give at least one claim.", field="claims")
-    decisions, total = _in_time(
-        snapshot.fleet,
-        lambda node: place(snapshot.fleet, claims, [node], "first", snapshot.features)[0],
-        until=lambda decision: decision.outcome in ("fatal", "unknown"),
-    )
-    fitting = [one.node for one in decisions if one.fits]
-    answer = _summary(decisions, fitting, total)
-    if not fitting:
-        answer["funnels"] = _funnels(snapshot.fleet, claims, snapshot.features)
+        pod = table(question, "pod")
+        fleet = with_claims(snapshot.fleet, claims(question))
+        answer = check_pod(fleet, pod, snapshot.features, deadline)
+        wanted = wanted_by(fleet, pod)
+    else:
+        asked = claims(question)
+        if not asked:
+            raise InvalidValue("Give at least one claim.", field="claims")
+        fleet, wanted = snapshot.fleet, Wanted(tuple(asked))
+        answer = check_claims(fleet, asked, snapshot.features, deadline)
+    if answer["outcome"] == "no" and (question.get("fixes") or question.get("candidates")):
+        found = nearest_fixes(
+            fleet,
+            wanted,
+            snapshot.features,
+            candidates=candidates(question),
+            is_over=deadline.is_over,
+        )
+        answer["fixes"] = fixes_json(found)
     return answer
 
 
-def _check_pod(snapshot: Snapshot, question: Json) -> Json:
-    pod = _object(question, "pod")
-    fleet = _with_claims(snapshot.fleet, question.get("claims") or [])
-    found, total = _in_time(
-        fleet,
-        lambda node: fits_pod(fleet, pod, node, snapshot.features),
-        until=lambda fit: fit.outcome in ("fatal", "unknown"),
-    )
-    fitting = [fit.node for fit in found if fit.fits]
-    answer = _summary(found, fitting, total)
-    answer["message"] = "" if fitting else message(found)
-    if not fitting:
-        answer["funnels"] = _funnels(fleet, _claims_of(fleet, pod), snapshot.features)
-    return answer
-
-
-def _in_time[T](
-    fleet: Fleet, answer: Callable[[str], T], *, until: Callable[[T], bool]
-) -> tuple[list[T], int]:
-    """Ask for every node by name until the budget is spent or an answer ends the attempt."""
+def check_claims(
+    fleet: Fleet, asked: Sequence[Any], features: Features, deadline: Deadline
+) -> Json:
     names = sorted(fleet.nodes)
-    stop_at = time.monotonic() + BUDGET_SECONDS
-    found: list[T] = []
+    looked_at: Sequence[Decision] = _one_by_one(fleet, asked, features, names[:PROBED], deadline)
+    ended = bool(looked_at) and looked_at[-1].outcome in ("fatal", "unknown")
+    if len(names) > PROBED and not ended:
+        looked_at = _the_rest(fleet, asked, features, names, looked_at, deadline)
+    answer = summary(looked_at, fitting(looked_at), len(names))
+    if not answer["fits"]:
+        answer["funnels"] = funnels(fleet, asked, features)
+    return answer
+
+
+def _one_by_one(
+    fleet: Fleet, asked: Sequence[Any], features: Features, names: Iterable[str], deadline: Deadline
+) -> list[Decision]:
+    found: list[Decision] = []
     for name in names:
-        found.append(answer(name))
-        if until(found[-1]) or time.monotonic() > stop_at:
+        found.append(place(fleet, asked, [name], "first", features)[0])
+        if found[-1].outcome in ("fatal", "unknown") or deadline.is_over():
             break
-    return found, len(names)
+    return found
 
 
-def _summary(found: Iterable[Decision | PodFit], fitting: list[str], total: int) -> Json:
-    looked_at = list(found)
-    last = looked_at[-1] if looked_at else None
+def _the_rest(
+    fleet: Fleet,
+    asked: Sequence[Any],
+    features: Features,
+    names: Sequence[str],
+    probed: Sequence[Decision],
+    deadline: Deadline,
+) -> Sequence[Decision]:
+    """All at once where nodes that look alike are quick; else one by one for as long as allowed."""
+    started = time.monotonic()
+    more = _one_by_one(fleet, asked, features, names[len(probed) : len(probed) + 4], deadline)
+    if (time.monotonic() - started) / max(1, len(more)) < SLOW_SECONDS:
+        return place(fleet, asked, None, "all", features)
+    done = [*probed, *more]
+    return done + _one_by_one(fleet, asked, features, names[len(done) :], deadline)
+
+
+def check_pod(fleet: Fleet, pod: Json, features: Features, deadline: Deadline) -> Json:
+    found = fits_of(fleet, pod, features, deadline)
+    answer = summary(found, [fit.node for fit in found if fit.fits], len(fleet.nodes))
+    answer["message"] = "" if answer["fits"] else message(found)
+    answer["reasons"] = reasons_json(found)
+    if not answer["fits"]:
+        answer["funnels"] = funnels(fleet, wanted_by(fleet, pod).claims, features)
+    return answer
+
+
+def fits_of(fleet: Fleet, pod: Json, features: Features, deadline: Deadline) -> list[PodFit]:
+    """Node by node in the order of names, until the time is over or the attempt ends."""
+    names = sorted(fleet.nodes)
+    try:
+        attempt = PodAttempt.of(fleet, read_pod(pod), features)
+    except Malformed as problem:
+        return [PodFit(name, "unknown", (f"pod cannot be read: {problem}",)) for name in names[:1]]
+    found: list[PodFit] = []
+    for name in names:
+        found.append(attempt.on(fleet.nodes[name]))
+        if found[-1].outcome in ("fatal", "unknown") or deadline.is_over():
+            break
+    return found
+
+
+def summary(found: Sequence[Decision | PodFit], fits: Sequence[str], total: int) -> Json:
+    last = found[-1] if found else None
     ended = last.outcome if last is not None and last.outcome in ("fatal", "unknown") else ""
     return {
-        "fits": bool(fitting) and not ended,
-        "outcome": ended or ("fits" if fitting else "no"),
+        "fits": bool(fits) and not ended,
+        "outcome": ended or ("fits" if fits else "no"),
         "reason": _reason(last) if ended else "",
-        "nodes": fitting[:SHOWN_NODES],
-        "fitting": len(fitting),
-        "looked_at": len(looked_at),
+        "nodes": list(fits[:SHOWN_NODES]),
+        "fitting": len(fits),
+        "looked_at": len(found),
         "of": total,
-        "partial": len(looked_at) < total and not ended,
+        "partial": len(found) < total and not ended,
         "considered_not": list(last.considered_not) if last is not None else [],
     }
 
@@ -137,61 +182,6 @@ def _reason(answer: Decision | PodFit | None) -> str:
     return "" if answer is None else answer.reason
 
 
-def _with_claims(fleet: Fleet, claims: list[Json]) -> Fleet:
+def with_claims(fleet: Fleet, asked: Iterable[Json]) -> Fleet:
     """The fleet as it would be with these templates or claims, which are not in the cluster yet."""
-    return apply_all(fleet, [Upsert(claim) for claim in claims])
-
-
-def _claims_of(fleet: Fleet, pod: Json) -> list[Json]:
-    """The pod's claims as objects, from templates where they do not exist yet."""
-    namespace = str(pod.get("metadata", {}).get("namespace") or "")
-    found: list[Json] = []
-    for entry in pod.get("spec", {}).get("resourceClaims") or []:
-        template = fleet.templates.get((namespace, str(entry.get("resourceClaimTemplateName"))))
-        if template is not None:
-            found.append({"metadata": {"name": entry["name"]}, "spec": template["spec"]["spec"]})
-            continue
-        held = fleet.claims.get((namespace, str(entry.get("resourceClaimName"))))
-        if held is not None and not held.holdings:
-            found.append(dict(held.raw))
-    return found
-
-
-def _funnels(fleet: Fleet, claims: Iterable[Json], features: Features) -> list[Json]:
-    return [funnel_json(explain(fleet, claim, features)) for claim in claims]
-
-
-def funnel_json(funnel: Funnel) -> Json:
-    return {
-        "request": funnel.request,
-        "layers": [
-            {
-                "name": layer.name,
-                "count": layer.count,
-                "removed": layer.removed,
-                "sample": list(layer.removed_sample),
-                "detail": layer.detail,
-            }
-            for layer in funnel.layers
-        ],
-        "first_empty": funnel.first_empty,
-        "matches": funnel.matches,
-        "free": funnel.free,
-        "on_nodes": funnel.on_nodes,
-        "parts": [funnel_json(part) for part in funnel.parts],
-        "problem": funnel.problem,
-    }
-
-
-def _texts(question: Json, name: str) -> list[str]:
-    value = question.get(name, [])
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise InvalidValue(f"{name} must be a list of CEL expressions.", field=name)
-    return value
-
-
-def _object(question: Json, name: str) -> Json:
-    value = question.get(name)
-    if not isinstance(value, dict):
-        raise InvalidValue(f"{name} must be an object as the Kubernetes API has it.", field=name)
-    return value
+    return apply_all(fleet, [Upsert(claim) for claim in asked])

@@ -4,6 +4,7 @@ The revision of each kind says what was read; rows and `Gone` rows above it are 
 snapshot that was left alone longer than `Gone` rows are kept is built anew.
 """
 
+import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from django.utils import timezone
 
 from apps.inventory.models import Cluster, Gone, Revision
 from domain.errors import DomainError
-from domain.placement import Change, Delete, Features, Fleet, Upsert, apply_all
+from domain.placement import Change, Delete, Features, Fleet, Upsert, apply_all, warm
 
 KINDS = {
     "resourceslices": ("resource.k8s.io/v1", "ResourceSlice"),
@@ -30,6 +31,17 @@ KINDS = {
 }
 NEEDED = ("resourceslices", "deviceclasses", "nodes")
 FORGOTTEN_AFTER_SECONDS = 1800
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """No garbage collection while a million objects are made that all stay: it doubles the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 class NotMirrored(DomainError):
@@ -89,7 +101,12 @@ class Snapshots:
                 raise NotMirrored("This cluster is not registered any more.")
             revisions = _revisions(cluster)
             changes = list(_changes(cluster_id, {} if held is None else held.revisions, revisions))
-        fleet = apply_all(Fleet() if held is None else held.fleet, changes)
+        if held is None:
+            with undisturbed():
+                fleet = apply_all(Fleet(), changes)
+                warm(fleet, features_of(cluster.version))
+        else:
+            fleet = apply_all(held.fleet, changes)
         made = Snapshot(cluster, fleet, revisions, cluster.heard_at)
         self._held[cluster_id] = made
         return made
