@@ -1,7 +1,7 @@
 """Which claims would have to end, or move, for others to fit."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from domain.placement.claims import Held
@@ -41,13 +41,21 @@ def pods_of(held: Held) -> list[str]:
     return [str(one.get("name")) for one in users if one.get("resource") == "pods"]
 
 
-def smallest(trials: Trials, wanted: Wanted) -> Eviction | None:
+def smallest(
+    trials: Trials, wanted: Wanted, namespaces: Container[str] | None = None
+) -> Eviction | None:
     """The fewest claims found, looking at the nodes with the fewest first.
+
+    namespaces: only claims of these may end; None for all.
 
     Kept from `trials`: what it found before the tries ran out; raises OutOfTries with nothing.
     """
     own = {_key(claim) for claim in wanted.claims}
-    holders = [one for key, one in trials.fleet.claims.items() if one.holdings and key not in own]
+    holders = [
+        one
+        for key, one in trials.fleet.claims.items()
+        if one.holdings and key not in own and (namespaces is None or one.namespace in namespaces)
+    ]
     nowhere_else = apply_all(trials.fleet, ended(holders))
     possible = trials.where(wanted, nowhere_else)
     by_node = _by_node(trials.fleet, holders)

@@ -5,7 +5,7 @@ and `Fixes.partial` says when they ran out, so "none found" is never "none exist
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
@@ -56,17 +56,19 @@ def nearest_fixes(
     features: Features = DEFAULT,
     *,
     candidates: Mapping[str, Sequence[Raw]] | None = None,
+    may_end: Container[str] | None = None,
     tries_each: int = 40,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Fixes:
     """candidates: other claims that would do, by the name to show (approved patterns).
 
+    may_end: namespaces whose claims may be told to end or move; None for all.
     tries_each: how often each kind of change may ask the engine.
     """
     found: list[Fix] = []
     tries, partial = 0, False
     others = _others(candidates or {})
-    for search in (_fewer, _lower, others, _tolerating, _nodes, _selectors, _end):
+    for search in (_fewer, _lower, others, _tolerating, _nodes, _selectors, _ending(may_end)):
         trials = Trials(fleet, features, tries_each, is_over)
         try:
             found.extend(search(trials, wanted))  # keeps what came before the tries ran out
@@ -255,8 +257,12 @@ def _selectors(trials: Trials, wanted: Wanted) -> Iterator[Fix]:
                 yield Fix("selector", f"Leave out {text} in {name}", nodes, claims)
 
 
-def _end(trials: Trials, wanted: Wanted) -> Iterator[Fix]:
-    found = smallest(trials, wanted)
+def _ending(may_end: Container[str] | None) -> Search:
+    return lambda trials, wanted: _end(trials, wanted, may_end)
+
+
+def _end(trials: Trials, wanted: Wanted, may_end: Container[str] | None) -> Iterator[Fix]:
+    found = smallest(trials, wanted, may_end)
     if found is None:
         return
     found = moved(trials.fleet, trials.features, wanted, found)
@@ -264,10 +270,10 @@ def _end(trials: Trials, wanted: Wanted) -> Iterator[Fix]:
     if found.moves:
         said = ", ".join(f"{end} to {node}" for end, node in zip(ends, found.moves, strict=True))
         yield Fix("move", f"Start anew elsewhere: {said}", (found.node,), ends=ends)
-    yield Fix("end", f"End {_ending(found)}", (found.node,), ends=ends)
+    yield Fix("end", f"End {_with_pods(found)}", (found.node,), ends=ends)
 
 
-def _ending(found: Eviction) -> str:
+def _with_pods(found: Eviction) -> str:
     said = []
     for one in found.ends:
         pods = pods_of(one)

@@ -65,7 +65,7 @@ class Fleet:
     pods: PodIndex = field(default_factory=PodIndex)
     faults: Mapping[Key, Fault] = field(default_factory=dict)
     ledgers: dict[bool, Ledger] = field(default_factory=dict, repr=False, compare=False)
-    views: dict[Any, View] = field(default_factory=dict, repr=False, compare=False)
+    views: dict[Hashable, dict[str, View]] = field(default_factory=dict, repr=False, compare=False)
     albums: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -96,10 +96,10 @@ class Fleet:
             features.compatibility_groups,
             features.fixed_node_selectors,
         )
-        key = (node.name, *switches)
-        found = self.views.get(key)
+        views = self.views.setdefault(switches, {})
+        found = views.get(node.name)
         if found is None:
-            found = self.views[key] = View.of(gather(self, node, features))
+            found = views[node.name] = View.of(gather(self, node, features))
         return found
 
     def slices_on(self, node_name: str) -> Sequence[Slice]:
@@ -157,14 +157,18 @@ class _Work:
             return {}
         return {key: album.without(self.stale) for key, album in self.fleet.albums.items()}
 
-    def _views(self) -> dict[Any, View]:
+    def _views(self) -> dict[Hashable, dict[str, View]]:
         """Of the nodes that nothing of this concerns."""
         if self.stale is None:
             return {}
         known = self.fleet.views
         if not self.stale:
             return known
-        return {key: view for key, view in known.items() if key[0] not in self.stale}
+        kept = {switches: dict(views) for switches, views in known.items()}
+        for views in kept.values():
+            for name in self.stale:
+                views.pop(name, None)
+        return kept
 
     def upsert(self, raw: Mapping[str, Any]) -> None:
         key = _key(raw)

@@ -5,10 +5,12 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 from domain.placement.claims import Holding
-from domain.placement.devices import DeviceID, PoolID
+from domain.placement.devices import DeviceID
 
 Mark = frozenset[Hashable]
 """What is in use of one pool: device names, with amounts where a device is shared."""
+
+MOST_MARKS = 20_000
 
 
 @dataclass(slots=True)
@@ -23,7 +25,9 @@ class Ledger:
     taken: dict[DeviceID, int] = field(default_factory=dict)
     shares: dict[DeviceID, int] = field(default_factory=dict)
     consumed: dict[DeviceID, dict[str, int]] = field(default_factory=dict)
-    _marks: dict[PoolID, Mark] | None = field(default=None, repr=False, compare=False)
+    _marks: dict[str, Mark] | None = field(default=None, repr=False, compare=False)
+    # Equal marks are one object: most pools are in one of a few states.
+    _same: dict[Mark, Mark] = field(default_factory=dict, repr=False, compare=False)
 
     def copy(self) -> "Ledger":
         return Ledger(
@@ -32,17 +36,26 @@ class Ledger:
             dict(self.shares),
             {device: dict(amounts) for device, amounts in self.consumed.items()},
             None if self._marks is None else dict(self._marks),
+            self._same,
         )
 
     @property
-    def marks(self) -> dict[PoolID, Mark]:
-        """One hashable value per pool of which anything is in use, kept up to date."""
+    def marks(self) -> dict[str, Mark]:
+        """One hashable value per pool of which anything is in use, kept up to date.
+
+        By the pool's name in text, since text keeps its hash: whole fleets are looked up.
+        """
         if self._marks is None:
-            found: dict[PoolID, set[Hashable]] = defaultdict(set)
+            found: dict[str, set[Hashable]] = defaultdict(set)
             for device in self.taken.keys() | self.shares.keys() | self.consumed.keys():
-                found[PoolID(device.driver, device.pool)].add(self._mark(device))
-            self._marks = {pool: frozenset(marks) for pool, marks in found.items()}
+                found[f"{device.driver}/{device.pool}"].add(self._mark(device))
+            self._marks = {pool: self._one(frozenset(marks)) for pool, marks in found.items()}
         return self._marks
+
+    def _one(self, mark: Mark) -> Mark:
+        if len(self._same) > MOST_MARKS:
+            self._same.clear()
+        return self._same.setdefault(mark, mark)
 
     def _mark(self, device: DeviceID) -> Hashable:
         """None for a device that is free."""
@@ -55,10 +68,10 @@ class Ledger:
     def _changed(self, device: DeviceID, before: Hashable) -> None:
         if self._marks is None:
             return
-        pool, now = PoolID(device.driver, device.pool), self._mark(device)
+        pool, now = f"{device.driver}/{device.pool}", self._mark(device)
         mark = (self._marks.get(pool, frozenset()) - {before}) | ({now} - {None})
         if mark:
-            self._marks[pool] = mark
+            self._marks[pool] = self._one(mark)
         else:
             self._marks.pop(pool, None)
 

@@ -1,6 +1,7 @@
 """Reads what drivers and administrators publish: slices, taint rules, nodes."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from domain.placement.cel.device import DeviceView
@@ -38,6 +39,9 @@ from domain.placement.reading import (
 
 # Read in this order, as upstream does: the first field that is set decides.
 ATTRIBUTE_KINDS = ("ints", "bools", "strings", "versions", "int", "bool", "string", "version")
+
+_PLAIN_KINDS: dict[str, type] = {"string": str, "version": str, "int": int, "bool": bool}
+_PLAIN_DEVICE = frozenset({"name", "attributes", "capacity"})
 
 
 def read_slice(raw: Raw) -> Slice:
@@ -122,15 +126,18 @@ def _reach(raw: Raw, path: str) -> Reach:
 
 
 def _device(raw: Raw, path: str, pool: PoolID) -> Device:
+    device_id = DeviceID(*pool, required(raw, "name", path))
+    view = DeviceView(pool.driver, raw)
+    attributes = _attributes(raw.get("attributes"), path)
+    capacity = _capacities(raw.get("capacity"), path)
+    if raw.keys() <= _PLAIN_DEVICE:
+        return Device(device_id, view, attributes, capacity)
     shared = flag(raw.get("allowMultipleAllocations"), f"{path}.allowMultipleAllocations")
     return Device(
-        id=DeviceID(*pool, required(raw, "name", path)),
-        view=DeviceView(pool.driver, raw),
-        attributes=_attributes(raw.get("attributes"), f"{path}.attributes"),
-        capacity={
-            name: _capacity(table(value, f"{path}.capacity.{name}"), f"{path}.capacity.{name}")
-            for name, value in table(raw.get("capacity"), f"{path}.capacity").items()
-        },
+        id=device_id,
+        view=view,
+        attributes=attributes,
+        capacity=capacity,
         shared=shared,
         consumes=each(raw.get("consumesCounters"), f"{path}.consumesCounters", _counter_use),
         taints=each(raw.get("taints"), f"{path}.taints", _taint),
@@ -144,10 +151,43 @@ def _device(raw: Raw, path: str, pool: PoolID) -> Device:
 
 
 def _attributes(raw: object, path: str) -> dict[str, Attribute]:
+    """A fleet has a million of them, so the common form is read without naming where it stands."""
     return {
-        name: _attribute(table(value, f"{path}.{name}"), f"{path}.{name}")
-        for name, value in table(raw, path).items()
+        name: _plain_attribute(value)
+        or _attribute(table(value, f"{path}.attributes.{name}"), f"{path}.attributes.{name}")
+        for name, value in table(raw, f"{path}.attributes").items()
     }
+
+
+def _plain_attribute(raw: object) -> Attribute | None:
+    """One value of the type that its kind says; None for anything else."""
+    if type(raw) is not dict or len(raw) != 1:
+        return None
+    ((kind, value),) = raw.items()
+    return Attribute(kind, value) if _PLAIN_KINDS.get(kind) is type(value) else None
+
+
+def _capacities(raw: object, path: str) -> dict[str, Capacity]:
+    return {
+        name: _plain_capacity(value)
+        or _capacity(table(value, f"{path}.capacity.{name}"), f"{path}.capacity.{name}")
+        for name, value in table(raw, f"{path}.capacity").items()
+    }
+
+
+def _plain_capacity(raw: object) -> Capacity | None:
+    """A value without a policy; None for anything else."""
+    if type(raw) is not dict or len(raw) != 1 or type(raw.get("value")) is not str:
+        return None
+    return _known_capacity(raw["value"])
+
+
+@lru_cache(maxsize=4096)
+def _known_capacity(value: str) -> Capacity | None:
+    try:
+        return Capacity(amount(value, ""))
+    except Malformed:
+        return None
 
 
 def _attribute(raw: Raw, path: str) -> Attribute:

@@ -16,9 +16,16 @@ class SliceIndex:
     by_node: dict[str, Rows] = field(default_factory=dict)
     by_pool: dict[PoolID, Rows] = field(default_factory=dict)
     shared: Rows = ()
+    device_count: int = 0
 
     def copy(self) -> "SliceIndex":
-        return SliceIndex(dict(self.by_name), dict(self.by_node), dict(self.by_pool), self.shared)
+        return SliceIndex(
+            dict(self.by_name),
+            dict(self.by_node),
+            dict(self.by_pool),
+            self.shared,
+            self.device_count,
+        )
 
     def on_node(self, name: str) -> Sequence[Slice]:
         return self.by_node.get(name, ())
@@ -29,6 +36,9 @@ class SliceIndex:
     def put(self, name: str, one: Slice | None) -> None:
         """None takes the slice away."""
         before = self.by_name.get(name)
+        self.device_count += (len(one.devices) if one else 0) - (
+            len(before.devices) if before else 0
+        )
         if one is None:
             self.by_name.pop(name, None)
         else:

@@ -27,7 +27,16 @@ from domain.placement.fixes import nearest_fixes
 from domain.placement.pods.fit import PodAttempt
 from domain.placement.pods.reading import read_pod
 from domain.placement.trials import Wanted, wanted_by
-from workers.placement.kinds import Deadline, Json, answers, candidates, claims, table, texts
+from workers.placement.kinds import (
+    Deadline,
+    Json,
+    answers,
+    candidates,
+    claims,
+    may_end,
+    table,
+    texts,
+)
 from workers.placement.linting import remarks_json, remarks_on
 from workers.placement.shown import (
     SHOWN_NODES,
@@ -87,6 +96,7 @@ def check(snapshot: Snapshot, question: Json) -> Json:
             wanted,
             snapshot.features,
             candidates=candidates(question),
+            may_end=may_end(question),
             is_over=deadline.is_over,
         )
         answer["fixes"] = fixes_json(found)

@@ -63,6 +63,14 @@ def claims(question: Json, name: str = "claims") -> list[Json]:
     return value
 
 
+def may_end(question: Json) -> list[str] | None:
+    """Namespaces whose claims may be told to end; a person hears nothing of other tenants'."""
+    value = question.get("may_end")
+    if value is not None and not isinstance(value, list):
+        raise InvalidValue("may_end must be a list of namespaces.", field="may_end")
+    return value
+
+
 def candidates(question: Json) -> dict[str, list[Json]]:
     """Other claims that would do, by name: {"pattern v2": [claim, …]}."""
     value = question.get("candidates") or {}

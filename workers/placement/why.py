@@ -8,7 +8,7 @@ from domain.placement import Features, Fleet
 from domain.placement.fixes import nearest_fixes
 from domain.placement.trials import Wanted, wanted_by
 from workers.placement.answers import check_claims, check_pod
-from workers.placement.kinds import Deadline, Json, answers, candidates, text
+from workers.placement.kinds import Deadline, Json, answers, candidates, may_end, text
 from workers.placement.shown import fixes_json
 from workers.placement.warm import Snapshot
 
@@ -33,6 +33,7 @@ def why(snapshot: Snapshot, question: Json) -> Json:
             wanted,
             snapshot.features,
             candidates=candidates(question),
+            may_end=may_end(question),
             is_over=deadline.is_over,
         )
         answer["fixes"] = fixes_json(found)

@@ -13,13 +13,13 @@ from domain.placement.devices import (
     Device,
     DeviceID,
     Node,
-    PoolID,
     TaintRule,
     is_cordoned,
 )
 from domain.placement.faults import Fatal
 from domain.placement.features import Features
 from domain.placement.fleet import Fleet
+from domain.placement.ledger import Ledger
 from domain.placement.lookalikes.tokens import Tokens, identifying
 from domain.placement.pools import Candidate, Pool
 
@@ -36,7 +36,7 @@ class Page:
     node: Node
     shape: int
     candidates: Sequence[Candidate] = ()
-    pools: tuple[PoolID, ...] = ()
+    pools: tuple[str, ...] = ()
     is_cordoned: bool = False
     columns: dict[Hashable, Hashable] = field(default_factory=dict)
 
@@ -50,12 +50,19 @@ class Album:
     rows: list[Page]
     shapes: list[int]
     # The pool of each node, where no node has more than one.
-    only_pools: list[PoolID | None] | None
+    only_pools: list[str] | None
     at: dict[str, int]
     # Rows that only the plain search may answer.
     strangers: frozenset[int]
     # Queries with their plans, by content; shared with the fleets before and after.
     memo: dict[Hashable, object]
+
+    def states(self, ledger: Ledger, first: int, last: int) -> list[Hashable]:
+        """What is in use on the rows from `first` up to `last`, each of all its pools together."""
+        marks = ledger.marks
+        if self.only_pools is not None:
+            return [*map(marks.get, self.only_pools[first:last])]
+        return [tuple([marks.get(pool) for pool in page.pools]) for page in self.rows[first:last]]
 
     def without(self, stale: AbstractSet[str]) -> "Inherited | Album":
         """For the fleet after a change that concerns these nodes only."""
@@ -128,9 +135,9 @@ def _rebound(
 
 
 def _of_rows(rows: list[Page], tokens: Tokens, memo: dict[Hashable, object]) -> Album:
-    pools: list[PoolID | None] | None = None
+    pools: list[str] | None = None
     if all(len(page.pools) <= 1 for page in rows):
-        pools = [page.pools[0] if page.pools else None for page in rows]
+        pools = [page.pools[0] if page.pools else "" for page in rows]
     names = [page.node.name for page in rows]
     return Album(
         tokens,
@@ -155,7 +162,7 @@ def _page(
         view = fleet.view_from(node, features)
     except Fatal:
         return Page(node, UNPICTURED)
-    pools = tuple(pool.id for pool in view.pools)
+    pools = tuple(str(pool.id) for pool in view.pools)
     if not all(_is_plain(pool) for pool in view.pools):
         return Page(node, UNPICTURED, view.candidates, pools)
     content = tuple(_pool_content(pool, node, tokens, rules) for pool in view.pools)
@@ -205,7 +212,7 @@ def _strangers(rows: Sequence[Page]) -> frozenset[int]:
     The latter have nothing in common but that name, and what is in use goes by it.
     """
     found = {i for i, page in enumerate(rows) if page.shape == UNPICTURED}
-    owners: dict[PoolID, int] = {}
+    owners: dict[str, int] = {}
     for i, page in enumerate(rows):
         for pool in page.pools:
             other = owners.setdefault(pool, i)
@@ -214,8 +221,8 @@ def _strangers(rows: Sequence[Page]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _same_pool(one: Page, other: Page, pool: PoolID) -> bool:
+def _same_pool(one: Page, other: Page, pool: str) -> bool:
     mine, theirs = (
-        [c.device for c in page.candidates if c.pool.id == pool] for page in (one, other)
+        [c.device for c in page.candidates if str(c.pool.id) == pool] for page in (one, other)
     )
     return len(mine) == len(theirs) and all(a is b for a, b in zip(mine, theirs, strict=True))

@@ -7,7 +7,7 @@ from typing import Any, cast
 from domain.placement.attempt import MOST_STEPS, Attempt
 from domain.placement.claims import Claim
 from domain.placement.decisions import DOES_NOT_FIT, RANDOM_ORDER, Decision, decide
-from domain.placement.devices import Node, PoolID
+from domain.placement.devices import Node
 from domain.placement.faults import Fatal, NodeError, Unknown
 from domain.placement.features import DEFAULT, Features
 from domain.placement.fleet import Fleet
@@ -82,19 +82,15 @@ class QuickAttempt(Attempt):
 
     def pictures(self, query: Query, first: int, last: int) -> list[Picture]:
         """Of the rows from `first` up to `last`."""
-        album, marks = self.album, self.ledger.marks
-        rows = album.rows[first:last]
-        states: list[Hashable]
-        if album.only_pools is not None:
-            states = [
-                *map(cast("dict[PoolID | None, Hashable]", marks).get, album.only_pools[first:last])
-            ]
-        else:
-            states = [tuple([marks.get(pool) for pool in page.pools]) for page in rows]
+        album = self.album
+        states = album.states(self.ledger, first, last)
         if not query.columns:
             return list(zip(album.shapes[first:last], states, strict=True))
         columns = [
-            [page.columns.get(key) or _worked_out(page, key, make) for page in rows]
+            [
+                page.columns.get(key) or _worked_out(page, key, make)
+                for page in album.rows[first:last]
+            ]
             for key, make in query.columns
         ]
         return list(zip(album.shapes[first:last], states, *columns, strict=True))

@@ -1,18 +1,30 @@
-"""A whole fleet: 10,000 nodes, 80,000 devices, 20,000 claims, in a process of its own."""
+"""A whole fleet: 10,000 nodes, 80,000 devices, 20,000 claims. Prints one figure a line."""
 
+import gc
 import itertools
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.figures import Figure, measures, percentile
+from bench.figures import percentile
 from bench.placement.clusters import ATTRIBUTES, Raw, claim, held, objects, whole_cards
 from bench.placement.sequences import wanted
 from domain.placement import Fleet, Upsert, apply, explain, fitting, place, warm
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """No garbage collection while everything is made, as in workers.placement.warm."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.freeze()
+
 
 NODES = 10_000
 CLAIMS = 20_000
@@ -29,24 +41,6 @@ def case() -> Raw:
     return found
 
 
-@measures(
-    "placement.snapshot.memory",
-    "placement.snapshot.build",
-    "placement.refresh",
-    "placement.explain.known",
-    "placement.explain.new",
-    "placement.shadow",
-)
-def fleetwide() -> Iterator[Figure]:
-    """In a process of its own, since memory is one of the figures."""
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.placement.fleetwide"], stdout=subprocess.PIPE, check=True
-    )
-    for line in done.stdout.splitlines():
-        row = json.loads(line)
-        yield Figure(row["name"], row["unit"], row["samples"], value=row["value"])
-
-
 def _say(name: str, unit: str, samples: list[float], value: float | None = None) -> None:
     found = {"name": f"placement.{name}", "unit": unit, "samples": samples, "value": value}
     print(json.dumps(found), flush=True)
@@ -56,8 +50,9 @@ def _main() -> None:
     everything = objects(case())
     before = _resident_mib()
     start = time.perf_counter()
-    fleet = Fleet.build(everything)
-    warm(fleet)
+    with undisturbed():  # as the placement worker does
+        fleet = Fleet.build(everything)
+        warm(fleet)
     _say("snapshot.build", "s", [time.perf_counter() - start])
     # The objects themselves belong to the snapshot: it keeps what selectors read of them.
     _say("snapshot.memory", "MB", [_resident_mib() - before + _size_mib(everything)])
