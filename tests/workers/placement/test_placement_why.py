@@ -126,6 +126,13 @@ def test_who_has_to_end_is_named(mirror: Mirror) -> None:
     assert [fix["ends"] for fix in ends] == [["vision/c1"]]
 
 
+def test_claims_of_others_are_not_named_to_who_may_not_end_them(mirror: Mirror) -> None:
+    give(mirror, ("resourceclaims", held_claim()))
+    give(mirror, ("resourceclaimtemplates", template(2)), ("pods", pod()))
+    found = answered(mirror, "why", WHO | {"may_end": ["speech"]})
+    assert {fix["kind"] for fix in found["fixes"]["found"]} == {"fewer"}
+
+
 def test_a_pod_refused_by_its_node_is_told_so_and_by_how_many(mirror: Mirror) -> None:
     tainted = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
     mirror.put("nodes", NODE | {"spec": {"taints": [tainted]}})
