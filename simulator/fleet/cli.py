@@ -11,9 +11,10 @@ import sys
 from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 
-from simulator.fleet.run import run
 from simulator.fleet.scenario import load, names
 from simulator.fleet.settings import BadScenario
+
+_PARENT = "SIMULATOR_PARENT"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +60,9 @@ async def beside(
         yield
         return
     words = command(kubeconfig, scenario=given.scenario, seed=given.seed, speed=given.speed)
-    child = await asyncio.create_subprocess_exec(*words)
+    child = await asyncio.create_subprocess_exec(
+        *words, env=os.environ | {_PARENT: str(os.getpid())}
+    )
 
     async def watch() -> None:
         await child.wait()
@@ -105,6 +108,9 @@ def main(args: argparse.Namespace) -> int:
     if not args.kubeconfig.is_file():
         raise SystemExit(f"error: there is no kubeconfig {args.kubeconfig}")
     scenario = load(args.scenario, seed=args.seed, speed=args.speed)
+    # Here, because the API server's process reads this file too and has no use for placement.
+    from simulator.fleet.run import run
+
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(
             _until_signal(
@@ -123,8 +129,11 @@ async def _until_signal(work: Coroutine[None, None, None]) -> None:
 
 
 def _die_with_parent() -> None:
-    """SIGTERM when the parent ends, also by SIGKILL; where prctl is missing nothing happens."""
-    parent = os.getppid()
+    """SIGTERM when the parent ends, also by SIGKILL; where prctl is missing nothing happens.
+
+    A parent that ended while this process was still being loaded is known by its number.
+    """
+    parent = int(os.environ.get(_PARENT) or os.getppid())
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)
     if os.getppid() != parent:

@@ -55,6 +55,7 @@ class Devices:
         wants = _plugin_wants(pod)
         if not wants or not self._machine.spec.has_plugin:
             return
+        self._machine.holdings.adopt(uid, _reported(pod))
         try:
             devices = self._machine.holdings.take(uid, wants, self._machine.sick)
         except LookupError as error:
@@ -189,6 +190,16 @@ def _plugin_wants(pod: Json) -> dict[str, int]:
             if name.startswith("nvidia.com/") and str(amount).isdigit() and int(amount):
                 wants[name] = wants.get(name, 0) + int(amount)
     return wants
+
+
+def _reported(pod: Json) -> set[str]:
+    """Devices that the pod's status tells of."""
+    return {
+        str(item["resourceID"])
+        for container in (pod.get("status") or {}).get("containerStatuses") or []
+        for resource in container.get("allocatedResourcesStatus") or []
+        for item in resource.get("resources") or []
+    }
 
 
 def _asks(container: Json, device: PluginDevice) -> bool:

@@ -12,6 +12,7 @@ from simulator.fleet.events import Recorder
 from simulator.fleet.labels import node_labels
 from simulator.fleet.machine import Machine
 from simulator.fleet.pod import PodWorker
+from simulator.fleet.programs import image_mib
 from simulator.fleet.publisher import Publisher
 from simulator.fleet.slices import DOMAIN_DRIVER, DRIVER, domain_slices, gpu_slices
 from simulator.fleet.troubles import ANNOTATION, annotated
@@ -157,6 +158,8 @@ class Kubelet:
 
     async def _write_status(self, node: Json) -> None:
         before = node.get("status") or {}
+        for item in before.get("images") or []:
+            self.machine.images.update(item.get("names") or [])
         status = self._status(before)
         stale = {key: value for key, value in status.items() if before.get(key) != value}
         if stale:
@@ -175,6 +178,10 @@ class Kubelet:
                 {"type": "Hostname", "address": self.machine.name},
             ],
             "conditions": self._conditions(before),
+            "images": [
+                {"names": [image], "sizeBytes": image_mib(image) * 2**20}
+                for image in sorted(self.machine.images)[:50]
+            ],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": self._port}},
             "nodeInfo": {
                 "architecture": "amd64",

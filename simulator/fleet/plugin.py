@@ -108,5 +108,11 @@ class Holdings:
             raise LookupError(resource)
         return min(free, key=lambda device: load[device.card])
 
+    def adopt(self, pod: str, device_ids: set[str]) -> None:
+        """What the pod held before this process started, as far as nobody else holds it now."""
+        for device in self._devices:
+            if device.device_id in device_ids:
+                self._held.setdefault(device.device_id, pod)
+
     def release(self, pod: str) -> None:
         self._held = {device: holder for device, holder in self._held.items() if holder != pod}

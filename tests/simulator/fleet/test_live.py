@@ -251,7 +251,10 @@ def test_a_namespace_goes_with_everything_in_it(live: Live, space: str) -> None:
 
 
 def test_a_restart_of_the_fleet_goes_on_where_it_was(live: Live, team: Team) -> None:
-    team.make(template(), deployment(server(), 2, claim="gpu"), service())
+    limits = {"nvidia.com/gpu": "1"}
+    plugin = deployment(server(limits=limits, requests=limits), 1, name="plugin")
+    team.make(template(), deployment(server(), 1, claim="gpu"), service(), plugin)
+    team.make(service("plugin"))
     before = {pod["metadata"]["uid"]: pod["status"]["containerStatuses"] for pod in team.ready(2)}
     published = generations(live)
     live.restart()
