@@ -78,6 +78,8 @@ async def answer(
     program = pods.listening(address, port).program
     if isinstance(program, Serving) and program.server:
         return await respond(program.server, request, path)
+    if path == "/metrics":
+        return web.Response(status=404, text="404 page not found\n")
     return web.Response(text=f"hello from {address}:{port}{path}\n")
 
 

@@ -26,7 +26,7 @@ def node_labels(seed: int, node: NodeSpec, cards: tuple[Card, ...]) -> dict[str,
     }
     labels |= {_PREFIX + key: value for key, value in _gpu_labels(seed, node, cards).items()}
     if node.pool:
-        labels["node.kubernetes.io/pool"] = node.pool
+        labels["karpenter.sh/nodepool"] = node.pool
     return labels | node.labels
 
 

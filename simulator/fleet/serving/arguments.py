@@ -22,6 +22,13 @@ enable-prompt-tokens-details enable-sleep-mode enforce-eager no-enable-chunked-p
 no-enable-log-requests no-enable-prefix-caching enable-log-requests trust-remote-code
 """.split()  # noqa: SIM905
 
+_SHORT = {
+    "-tp": "tensor-parallel-size",
+    "-pp": "pipeline-parallel-size",
+    "-dp": "data-parallel-size",
+    "-q": "quantization",
+}
+
 
 class BadArguments(Exception):
     """The server ends with code 2; the text is the last line of its log."""
@@ -69,10 +76,12 @@ def _split(words: list[str]) -> tuple[dict[str, str], list[str]]:
     rest = list(words)
     while rest:
         word = rest.pop(0)
-        if not word.startswith("--"):
+        flag, equals, value = word.partition("=")
+        if not flag.startswith("-"):
             loose.append(word)
             continue
-        name, equals, value = word[2:].partition("=")
+        # As the server's parser does: short names, and underscores for dashes.
+        name = _SHORT.get(flag, flag.removeprefix("--").replace("_", "-"))
         if name in _SWITCHES:
             given[name] = "true"
         elif name in _VALUES:

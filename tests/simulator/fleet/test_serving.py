@@ -262,6 +262,8 @@ def test_a_command_line_is_read() -> None:
     assert (found.model, found.parallel, found.port) == ("a/b-8b", 2, 9000)
     assert (found.max_length, found.shutdown_seconds) == (32000, 45)
     assert parse(["serve", "a-8b"]).served_name == "a-8b"
+    assert parse(["a-8b", "-tp", "2"]).parallel == 2
+    assert parse(["a-8b", "--tensor_parallel_size=4"]).parallel == 4
 
 
 @pytest.mark.parametrize(
