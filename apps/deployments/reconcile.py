@@ -9,6 +9,7 @@ from django.utils import timezone
 from apps.catalog.reconcile import away, record
 from apps.common import leases
 from apps.deployments import surge
+from apps.deployments.acceptance import acceptance
 from apps.deployments.models import Deployment, ModelPool
 from apps.deployments.rendering import manifests_of
 from apps.deployments.selectors import holder
@@ -154,9 +155,11 @@ def _tell_pools(deployment: Deployment, changes: dict[str, Any]) -> None:
     )
     settled = changes.get("observed_generation") == deployment.generation
     with transaction.atomic():
-        for pool in ModelPool.objects.select_for_update().filter(deployment=deployment):
+        rows = ModelPool.objects.select_for_update(of=("self",)).filter(deployment=deployment)
+        for pool in rows.select_related("pattern_version__pattern"):
+            accepted = acceptance(deployment, pool)
             pool.conditions = conditions.merge(
-                pool.conditions, [seen], now=timezone.now().isoformat()
+                pool.conditions, [accepted, seen], now=timezone.now().isoformat()
             )
             if settled:
                 pool.observed_generation = pool.generation

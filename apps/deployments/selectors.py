@@ -78,8 +78,20 @@ class Summary:
     wanted: int
 
 
+WORDS = {
+    "Applied": "Not applied",
+    "Allocated": "Pending",
+    "Loaded": "Loading",
+    "Ready": "Starting",
+}
+
+
 def summary_of(deployment: Deployment) -> Summary:
-    """The first condition that does not hold names the state."""
+    """The first condition that does not hold names the state.
+
+    What is no longer accepted, such as a pool over a quota that was lowered, serves on: that is
+    said, but it is no state of its own.
+    """
     pools = list(deployment.pools.all())
     wanted = sum(pool.replicas for pool in pools)
     ready = sum(1 for pool in pools for pod in pool.pods if pod["state"] == "Ready")
@@ -88,21 +100,16 @@ def summary_of(deployment: Deployment) -> Summary:
     if deployment.is_retiring:
         applied = deployment.condition("Applied") or {}
         return Summary("Retiring", str(applied.get("message", "")), ready, wanted)
-    words = {
-        "Accepted": "Refused",
-        "Applied": "Not applied",
-        "Allocated": "Pending",
-        "Loaded": "Loading",
-        "Ready": "Starting",
-    }
-    for kind in ORDER:
-        for pool in pools:
-            found = next(one for one in conditions_of(pool) if one["type"] == kind)
-            if found["status"] != "True":
-                return Summary(words[kind], found["message"], ready, wanted)
+    told = [{one["type"]: one for one in conditions_of(pool)} for pool in pools]
+    notes = [one["Accepted"]["message"] for one in told if one["Accepted"]["status"] == "False"]
+    for kind, word in WORDS.items():
+        for conditions in told:
+            if conditions[kind]["status"] != "True":
+                text = " ".join([*notes, conditions[kind]["message"]])
+                return Summary(word, text, ready, wanted)
     if wanted == 0:
-        return Summary("Stopped", "Scaled to zero.", ready, wanted)
-    return Summary("Ready", "", ready, wanted)
+        return Summary("Stopped", " ".join([*notes, "Scaled to zero."]), ready, wanted)
+    return Summary("Ready", " ".join(notes), ready, wanted)
 
 
 def list_revision(tenant: Tenant) -> str:

@@ -90,4 +90,5 @@ def try_server(ask: Ask) -> dict[str, Any]:
             )
     except ClusterError as error:
         raise asks.Unanswerable(error.message) from None
-    return {"text": body[:LONGEST_ANSWER].decode(errors="replace"), "pod": question["pod"]}
+    text = body[:LONGEST_ANSWER].decode(errors="replace").replace("\0", "\ufffd")
+    return {"text": text, "pod": question["pod"]}

@@ -22,7 +22,9 @@ def serving(points: Sequence[Point]) -> dict[str, Any]:
     )
     figure = go.Figure(
         data=[
-            go.Scatter(name=name, x=times, y=values, yaxis=axis, mode="lines", connectgaps=False)
+            go.Scatter(
+                name=name, x=times, y=values, yaxis=axis, mode="lines+markers", connectgaps=False
+            )
             for name, axis, values in rows
         ],
         layout={
@@ -50,4 +52,5 @@ def serving(points: Sequence[Point]) -> dict[str, Any]:
     for trace, colour in zip(found["data"], COLOURS, strict=True):
         # After the check by plotly, to which a name of the style sheet is no colour.
         trace["line"] = {"color": f"var(--yard-series-{colour})"}
+        trace["marker"] = {"color": f"var(--yard-series-{colour})", "size": 4}
     return found

@@ -103,5 +103,6 @@ def chart(request: HttpRequest, tenant: str, name: str) -> HttpResponse:
     points = selectors.points(found.slug, name, since=since, until=until)
     figure = charts.serving(points)
     if all(point.tokens_per_second is None for point in points):
+        figure["data"] = []
         figure["note"] = "No reading in this time: no server was ready, or none could be read."
     return stamp(JsonResponse(figure), etag)

@@ -13,6 +13,7 @@ from apps.catalog.reconcile import reconcile_class
 from apps.deployments import services, surge
 from apps.deployments.models import Deployment
 from apps.deployments.reconcile import reconcile_deployment
+from apps.deployments.selectors import summary_of
 from apps.inventory import connections
 from apps.inventory.models import Cluster, Mode, WriteSwitch
 from apps.quotas import selectors as quotas
@@ -349,3 +350,29 @@ def test_a_worker_that_outlived_its_lease_writes_no_outcome(
     reconcile_deployment(deployment.pk)
     deployment.refresh_from_db()
     assert deployment.observed_generation == 0
+
+
+def accepted(deployment: Deployment) -> tuple[str, str]:
+    reconcile_deployment(deployment.pk)
+    found = deployment.pools.get().condition("Accepted")
+    assert found is not None
+    return found["status"], found["reason"]
+
+
+def test_what_changed_since_is_told_and_takes_nothing_away(
+    deployment: Deployment, admin: Any, tenant: Any, pattern: Any, h100: Any, api: client.Cluster
+) -> None:
+    from apps.catalog import services as catalog
+
+    assert accepted(deployment) == ("True", "Accepted")
+    catalog.withdraw(actor=admin, version=pattern, text="replaced")
+    assert accepted(deployment) == ("True", "PatternWithdrawn")
+    quota_services.set_quotas(
+        actor=admin, tenant=tenant, cluster=deployment.cluster, limits={"h100": 0}
+    )
+    assert accepted(deployment) == ("False", "OverQuota")
+    summary = summary_of(Deployment.objects.get())
+    assert (summary.word, "the quota is 0 now" in summary.message) == ("Pending", True)
+    catalog.withdraw(actor=admin, version=h100, text="end of life")
+    assert accepted(deployment) == ("False", "ClassWithdrawn")
+    assert len(owned(api, deployment)) == 4
