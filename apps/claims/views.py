@@ -147,7 +147,15 @@ def summary_part(request: HttpRequest) -> HttpResponse:
         claims = claims.filter(cluster__slug=cluster)
     if tenant:
         claims = claims.filter(tenant=tenant)
-    return stamp(render(request, "claims/summary.html", {"counts": selectors.counts(claims)}), etag)
+    scope = {name: value for name, value in (("cluster", cluster), ("tenant", tenant)) if value}
+    hour = urlencode({"range": "1h", "by": "class", **scope})
+    longer = urlencode({"range": "6h", "by": "class", **scope})
+    context = {
+        "counts": selectors.counts(claims),
+        "chart_url": f"{reverse('claims:allocation')}?{hour}",
+        "page_url": f"{reverse('claims:allocation-page')}?{longer}",
+    }
+    return stamp(render(request, "claims/summary.html", context), etag)
 
 
 @require_GET

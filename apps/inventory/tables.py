@@ -38,6 +38,11 @@ def _device_node_url(row: Device) -> str | None:
     return reverse("inventory:node", args=[row.cluster.slug, row.node_name])
 
 
+def _mode_text(row: Device) -> str:
+    """Such as "whole", "time-sliced" or "MIG 1g.10gb"."""
+    return " ".join(part for part in (MODES.get(row.mode, row.mode), row.profile) if part)
+
+
 def _first_fault(row: Node) -> str:
     more = f" (+{row.fault_count - 1})" if row.fault_count > 1 else ""
     return f"{row.faults[0]['message']}{more}" if row.faults else ""
@@ -133,17 +138,17 @@ DEVICES = Table(
         Column(key="name", title="Device", fixed=True, link=device_url),
         Column(key="state", title="State", value=state_of, sort="state", kind="state"),
         Column(key="product", title="Model", sort="product"),
-        Column(key="uuid", title="UUID", sort="uuid", kind="mono"),
         Column(key="cluster", title="Cluster", value="cluster__slug"),
         Column(
             key="node", title="Node", value="node_name", sort="node_name", link=_device_node_url
         ),
-        Column(key="mode", title="Mode", value=lambda row: MODES.get(row.mode, row.mode)),
-        Column(key="profile", title="Profile", kind="mono"),
+        Column(key="mode", title="Mode", value=_mode_text),
         Column(key="path", title="Managed by", value=lambda row: PATHS.get(row.path, row.path)),
         Column(key="memory_mib", title="Memory", kind="amount", unit="MiB"),
         Column(key="holder", title="Held by", sort="holder", link=holder_url),
-        Column(key="device_class", title="Class"),
+        Column(key="uuid", title="UUID", sort="uuid", kind="mono", shown=False),
+        Column(key="profile", title="Profile", kind="mono", shown=False),
+        Column(key="device_class", title="Class", shown=False),
         Column(key="driver", title="Driver", shown=False),
         Column(key="driver_version", title="Version", kind="mono", shown=False),
         Column(key="pool", title="Device pool", shown=False),

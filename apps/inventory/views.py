@@ -166,7 +166,7 @@ def summary_part(request: HttpRequest) -> HttpResponse:
         "tally": tally,
         "segments": segments_of(tally),
         "products": [
-            (name or "model not told", segments_of(one), one)
+            (name, segments_of(one), one)
             for name, one in selectors.tallies_by_product(slug)[:TOP_PRODUCTS]
         ],
         "faulty": list(selectors.faulty_nodes(slug)[:TOP_FAULTS]) if user.is_platform else [],
