@@ -2,24 +2,45 @@
 
 from dataclasses import dataclass
 
-# Flags that vLLM 0.33 knows and that change nothing here; those ending in = take a value.
+# Flags that vLLM 0.33 knows, with a value and without; most change nothing here.
 _VALUES = """
-additional-config api-key block-size chat-template compilation-config config cpu-offload-gb
-data-parallel-size distributed-executor-backend download-dir dtype
-generation-config gpu-memory-utilization hf-overrides hf-token host kv-cache-dtype kv-events-config
-kv-transfer-config limit-mm-per-prompt load-format lora-modules max-log-len max-lora-rank max-loras
-max-model-len max-num-batched-tokens max-num-queued-reqs max-num-queued-tokens max-num-seqs model
-model-impl override-generation-config pipeline-parallel-size port quantization reasoning-parser
-revision root-path rope-scaling scheduling-policy seed served-model-name shutdown-timeout
-speculative-config ssl-certfile ssl-keyfile swap-space task tensor-parallel-size tokenizer
-tokenizer-mode tool-call-parser uvicorn-log-level
-""".split()  # noqa: SIM905 - a list of words reads better as words
+additional-config all2all-backend allowed-headers allowed-local-media-path allowed-methods
+allowed-origins api-key api-server-count attention-backend block-size chat-template
+chat-template-content-format code-revision collect-detailed-traces compilation-config config
+config-format convert cpu-offload-gb cuda-graph-sizes custom-histogram-buckets
+data-parallel-address data-parallel-backend data-parallel-rank data-parallel-rpc-port
+data-parallel-size data-parallel-size-local distributed-executor-backend download-dir dtype
+eplb-config generation-config gpu-memory-utilization guided-decoding-backend hf-config-path
+hf-overrides hf-token host io-processor-plugin kv-cache-dtype kv-events-config
+kv-offloading-backend kv-offloading-size kv-transfer-config limit-mm-per-prompt load-format
+log-config-file logits-processors logprobs-mode long-prefill-token-threshold lora-modules
+mamba-cache-dtype mamba-ssm-cache-dtype master-addr master-port max-log-len max-logprobs
+max-long-partial-prefills max-lora-rank max-loras max-model-len max-num-batched-tokens
+max-num-partial-prefills max-num-queued-reqs max-num-queued-tokens max-num-seqs
+max-parallel-loading-workers middleware mm-encoder-tp-mode mm-processor-cache-gb
+mm-processor-kwargs model model-impl model-loader-extra-config nnodes node-rank
+num-gpu-blocks-override otlp-traces-endpoint override-generation-config override-pooler-config
+pipeline-parallel-size pooler-config port prefix-caching-hash-algo quantization reasoning-parser
+response-role revision root-path rope-scaling rope-theta runner scheduler-cls scheduling-policy
+seed served-model-name show-hidden-metrics-for-version shutdown-timeout speculative-config
+ssl-ca-certs ssl-cert-reqs ssl-certfile ssl-keyfile structured-outputs-config swap-space task
+tensor-parallel-size tokenizer tokenizer-mode tokenizer-revision tool-call-parser
+tool-parser-plugin tool-server uvicorn-log-level worker-cls worker-extension-cls
+""".split()  # noqa: SIM905
 _SWITCHES = """
-async-scheduling disable-log-stats disable-access-log-for-endpoints disable-frontend-multiprocessing
-disable-log-requests disable-uvicorn-access-log enable-auto-tool-choice enable-chunked-prefill
-enable-expert-parallel enable-fault-tolerance enable-lora enable-prefix-caching
-enable-prompt-tokens-details enable-sleep-mode enforce-eager no-enable-chunked-prefill
-no-enable-log-requests no-enable-prefix-caching enable-log-requests trust-remote-code
+async-scheduling calculate-kv-scales disable-access-log-for-endpoints disable-cascade-attn
+disable-custom-all-reduce disable-fastapi-docs disable-frontend-multiprocessing
+disable-hybrid-kv-cache-manager disable-log-requests disable-log-stats disable-sliding-window
+disable-uvicorn-access-log enable-auto-tool-choice enable-chunked-prefill enable-dbo enable-eplb
+enable-expert-parallel enable-fault-tolerance enable-force-include-usage enable-log-outputs
+enable-log-requests enable-lora enable-lora-bias enable-mm-embeds enable-prefix-caching
+enable-prompt-embeds enable-prompt-tokens-details enable-request-id-headers
+enable-server-load-tracking enable-sleep-mode enable-ssl-refresh enable-tokenizer-info-endpoint
+enforce-eager exclude-tools-when-tool-choice-none fully-sharded-loras headless
+interleave-mm-strings kv-sharing-fast-prefill language-model-only no-async-scheduling
+no-enable-chunked-prefill no-enable-expert-parallel no-enable-log-requests no-enable-prefix-caching
+ray-workers-use-nsight return-tokens-as-token-ids skip-mm-profiling skip-tokenizer-init
+trust-remote-code use-tqdm-on-load
 """.split()  # noqa: SIM905
 
 _SHORT = {
