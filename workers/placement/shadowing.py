@@ -51,6 +51,8 @@ def shadow_placement(snapshot: Snapshot, question: Json) -> Json:
         found = shadow(stage, class_name, moving, features, is_over=deadline.is_over)
     except NoSuchClass as problem:
         raise InvalidValue(str(problem), field="class") from problem
+    before = _fragments(found.before, class_name, features, deadline)
+    after = _fragments(found.after, class_name, features, deadline)
     return {
         "class": class_name,
         "resource": resource,
@@ -68,8 +70,9 @@ def shadow_placement(snapshot: Snapshot, question: Json) -> Json:
             _workload(one) | {"to": to} for one, to in list(found.fits.items())[:MOST_SHOWN]
         ],
         "left": _left(found, class_name, features),
-        "before": _fragments(found.before, class_name, features, deadline),
-        "after": _fragments(found.after, class_name, features, deadline),
+        "before": before,
+        "after": after,
+        "compared": _compared(before, after),
         "partial": found.looked_at < found.of,
         "considered_not": list(CONSIDERED_NOT),
     }
@@ -118,6 +121,30 @@ def _fragments(fleet: Fleet, class_name: str, features: Features, deadline: Dead
         fleet, features, classes=[class_name], with_moves=False, is_over=deadline.is_over
     )
     return fragments_json(found)
+
+
+def _compared(before: Json, after: Json) -> list[Json]:
+    """Line by line, for a table; None where one side ran out of time."""
+    lines = []
+    for kind, title in (("groups", _group_title), ("profiles", _profile_title)):
+        now, then = ({title(one): one for one in side[kind]} for side in (before, after))
+        for name in dict.fromkeys((*now, *then)):
+            sizes = [_size(side.get(name)) for side in (now, then)]
+            lines.append({"title": name, "before": sizes[0], "after": sizes[1]})
+    return lines
+
+
+def _group_title(group: Json) -> str:
+    where = f"of one {group['link']}" if group["link"] else "of one node"
+    return f"Largest free group {where}"
+
+
+def _profile_title(profile: Json) -> str:
+    return f"{profile['name']}: how many more fit".capitalize()
+
+
+def _size(line: Json | None) -> int | None:
+    return None if line is None else line.get("size", line.get("fits"))
 
 
 @answers("fragments")

@@ -1,0 +1,161 @@
+"""Questions to the placement worker, made so that nobody learns of claims that are not theirs."""
+
+from typing import Any
+
+from apps.catalog import selectors as catalog
+from apps.claims.models import Claim
+from apps.common import asks
+from apps.common.models import Ask
+from apps.inventory.models import Cluster, Pod
+from apps.inventory.selectors import active_clusters
+from apps.tenancy.models import Tenant
+from apps.tenancy.selectors import tenants_of
+from domain import patterns, plainyaml
+from domain.diffs import to_yaml
+from domain.errors import InvalidValue
+
+LARGEST = 64 * 1024
+MOST_CANDIDATES = 20
+Json = dict[str, Any]
+
+
+# --- Claims as people write them
+def claim_from_yaml(text: str) -> Json:
+    """A ResourceClaim from one, from a template, or from a spec; raise InvalidValue."""
+    if len(text) > LARGEST:
+        raise InvalidValue("This is too long (64 KiB at most).", field="claim")
+    try:
+        found = plainyaml.read(text)
+    except plainyaml.NotPlain as error:
+        raise InvalidValue(str(error), field="claim") from None
+    return claim_from(found)
+
+
+def claim_from(found: Any) -> Json:
+    """As the API has it; numbers may be written as text, as plain YAML gives them."""
+    spec = found.get("spec", found) if isinstance(found, dict) else None
+    if isinstance(spec, dict) and "spec" in spec:
+        spec = spec["spec"]
+    devices = spec.get("devices") if isinstance(spec, dict) else None
+    requests = devices.get("requests") if isinstance(devices, dict) else None
+    if not isinstance(requests, list) or not requests:
+        raise InvalidValue("A claim needs spec.devices.requests with an entry.", field="claim")
+    for line in requests:
+        if not isinstance(line, dict):
+            raise InvalidValue("Each entry of requests must be a mapping.", field="claim")
+        for body in (line.get("exactly"), *_alternatives(line)):
+            if isinstance(body, dict) and "count" in body:
+                body["count"] = _number(body["count"])
+    return _claim({"devices": devices})
+
+
+def _alternatives(line: Json) -> list[Any]:
+    found = line.get("firstAvailable")
+    return found if isinstance(found, list) else []
+
+
+def _number(value: object) -> int:
+    if isinstance(value, int) or (isinstance(value, str) and value.isdecimal() and len(value) < 6):
+        return int(value)
+    raise InvalidValue("count must be a whole number.", field="claim")
+
+
+def _claim(spec: Json) -> Json:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"namespace": "default", "name": "asked"},
+        "spec": spec,
+    }
+
+
+def claim_of_pattern(pattern: patterns.Pattern, values: patterns.Values) -> Json:
+    return _claim(patterns.claim_spec(pattern, values))
+
+
+def as_yaml(claim: Json) -> str:
+    return to_yaml({"spec": claim["spec"]})
+
+
+# --- Who may ask what
+def clusters_for(user: Any) -> list[Cluster]:
+    """Where a person may ask: everywhere for platform roles, else where their tenants are."""
+    found = active_clusters().order_by("slug")
+    if user.is_platform:
+        return list(found)
+    slugs = list(tenants_of(user).values_list("slug", flat=True))
+    ids = {
+        *Pod.objects.filter(tenant__in=slugs).values_list("cluster_id", flat=True),
+        *Claim.objects.filter(tenant__in=slugs).values_list("cluster_id", flat=True),
+    }
+    return list(found.filter(pk__in=ids))
+
+
+def may_end(user: Any, cluster: Cluster) -> list[str] | None:
+    """Namespaces whose claims a person may be told to end; None for all."""
+    if user.is_platform:
+        return None
+    slugs = list(tenants_of(user).values_list("slug", flat=True))
+    return sorted(namespaces_of(slugs, cluster))
+
+
+def namespaces_of(tenants: list[str], cluster: Cluster) -> set[str]:
+    mine = {"cluster": cluster, "tenant__in": tenants}
+    return {
+        *Pod.objects.filter(**mine).values_list("namespace", flat=True).distinct(),
+        *Claim.objects.filter(**mine).values_list("namespace", flat=True).distinct(),
+    }
+
+
+def candidates(user: Any, cluster: Cluster, tenant: str = "") -> Json:
+    """Claims of the approved patterns that may be used there, with their defaults, by name."""
+    tenants = tenants_of(user).filter(slug=tenant) if tenant else tenants_of(user)[:1]
+    owner: Tenant | None = tenants.first() if tenant else next(iter(tenants), None)
+    if owner is None:
+        return {}
+    found = {}
+    for version in catalog.usable_patterns(owner, cluster)[:MOST_CANDIDATES]:
+        pattern = catalog.pattern_of(version)
+        claim = claim_of_pattern(pattern, patterns.defaults(pattern))
+        found[f"{version.pattern.name} v{version.number}"] = [claim]
+    return found
+
+
+# --- Asking
+def check(user: Any, cluster: Cluster, claims: list[Json]) -> Ask:
+    question = {
+        "claims": claims,
+        "fixes": True,
+        "candidates": candidates(user, cluster),
+        "may_end": may_end(user, cluster),
+    }
+    return asks.put("placement.check", question, asked_by=user, cluster_id=cluster.pk)
+
+
+def why(user: Any, cluster: Cluster, namespace: str, tenant: str = "", **subject: str) -> Ask:
+    """subject: pod="name", or claim="name"; the caller has seen to it that `user` may see it."""
+    question = {
+        "namespace": namespace,
+        **subject,
+        "candidates": candidates(user, cluster, tenant),
+        "may_end": may_end(user, cluster),
+    }
+    return asks.put("placement.why", question, asked_by=user, cluster_id=cluster.pk)
+
+
+def shadow(
+    user: Any,
+    cluster: Cluster,
+    *,
+    class_name: str,
+    resource: str,
+    tenant: str = "",
+    node_labels: dict[str, str] | None = None,
+    as_published: bool = False,
+) -> Ask:
+    question: Json = {"class": class_name, "resource": resource, "as_published": as_published}
+    if tenant:
+        question["namespaces"] = sorted(namespaces_of([tenant], cluster))
+    if node_labels:
+        question["node_labels"] = node_labels
+    return asks.put("placement.shadow", question, asked_by=user, cluster_id=cluster.pk)
