@@ -46,7 +46,6 @@ LOOKS: Final[dict[str, Look]] = {
     "device plugin": Look("plug", "plugin"),
     "in use by dra": Look("ticket", "dra"),
     "in use by device plugin": Look("plug", "plugin"),
-    "blocked": Look("ban", "warn"),
     "free": Look("circle", "good"),
     "unhealthy": Look("heart-broken", "bad"),
     "unknown": _DONT_KNOW,
