@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Count, Max, QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
@@ -54,3 +54,11 @@ def require_platform(user: Any, *roles: PlatformRole) -> None:
 
 def people() -> QuerySet[User]:
     return User.objects.prefetch_related("memberships__tenant")
+
+
+def revision(user: Any) -> str:
+    """A text that changes when the list of a person's tenants does, members included."""
+    found = tenants_of(user).aggregate(
+        newest=Max("updated_at"), newest_member=Max("members__updated_at"), count=Count("members")
+    )
+    return str(found)

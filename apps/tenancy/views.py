@@ -3,7 +3,6 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -11,7 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from apps.common import refusals, tables
 from apps.common.htmx import posted
-from apps.tenancy import services
+from apps.tenancy import selectors, services
 from apps.tenancy.forms import MemberForm, TenantForm
 from apps.tenancy.models import PlatformRole, Role, Tenant
 from apps.tenancy.selectors import require_platform, role_in, tenant_for, tenants_of
@@ -34,13 +33,12 @@ def _managed(request: HttpRequest, slug: str) -> Tenant:
 @login_required
 def tenant_list(request: HttpRequest) -> HttpResponseBase:
     rows = tenants_of(request.user)
-    newest = rows.aggregate(newest=Max("updated_at"))["newest"]
     return tables.respond(
         request,
         TENANTS,
         rows,
         "tenancy/list.html",
-        revision=lambda: str(newest),
+        revision=lambda: selectors.revision(request.user),
         context={"may_create": _is_admin(request)},
     )
 
