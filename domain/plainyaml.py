@@ -35,6 +35,8 @@ class _Plain(yaml.SafeLoader):
             raise _refused("Anchors and aliases (& and *) are not taken here", event)
         if event.tag not in (None, "!"):
             raise _refused("Tags (!) are not taken here", event)
+        if isinstance(event, yaml.ScalarEvent) and not _can_be_stored(event.value):
+            raise _refused("NUL and halves of characters are not taken here", event)
         self._nodes += 1
         if self._nodes > MOST_NODES:
             raise _refused(f"More than {MOST_NODES} values are not taken here", event)
@@ -69,6 +71,11 @@ def read(text: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         where = f" (line {mark.line + 1})" if mark else ""
         raise NotPlain(f"This is not YAML{where}.") from None
+
+
+def _can_be_stored(text: str) -> bool:
+    """YAML can write as \\0 and \\ud800 what no database and no JSON holds."""
+    return "\0" not in text and not any("\ud800" <= mark <= "\udfff" for mark in text)
 
 
 def _refused(what: str, event: Any) -> NotPlain:

@@ -18,7 +18,7 @@ from kube.credentials import Credentials
 from kube.discovery import Discovery
 from kube.errors import Cut, NotFound, of_status
 from kube.kinds import ACCESS_REVIEWS, PODS, Kind, known
-from kube.transport import Transport
+from kube.transport import Transport, without_nul
 
 APPLY_PATCH = "application/apply-patch+yaml"
 JSON_PATCH = "application/json-patch+json"
@@ -237,7 +237,7 @@ class ApiCluster:
             query["previous"] = "true"
         path = PODS.path(namespace, pod, "log")
         found = self._http.raw("GET", path, query=query, accept="*/*", limit=limit_bytes)
-        return found.decode(errors="replace")
+        return found.decode(errors="replace").replace("\0", "\ufffd")
 
     def proxy_get(
         self, namespace: str, pod: str, port: int, path: str, *, limit_bytes: int = 16 * 1024 * 1024
@@ -292,7 +292,7 @@ def connect(credentials: Credentials, *, user_agent: str = "claimyard") -> ApiCl
 
 def _page(answer: bytes) -> Page:
     try:
-        found = _lists.decode(answer)
+        found = _lists.decode(without_nul(answer))
         items = [item_of(raw) for raw in found.items or ()]
     except msgspec.DecodeError:
         raise Cut("the list is cut short, or is not a list") from None
@@ -315,7 +315,7 @@ def _events(chunks: Iterator[bytes], what: str) -> Iterator[Event]:
 
 def _event(line: bytes, what: str) -> Event:
     try:
-        found = _lines.decode(line)
+        found = _lines.decode(without_nul(line))
         if found.type == "ERROR":
             status = msgspec.json.decode(found.object)
             raise of_status(int(status.get("code") or 500), status, what=what)

@@ -153,10 +153,18 @@ class Transport:
             response.release_conn()
 
 
+def without_nul(answer: bytes) -> bytes:
+    """JSON with U+FFFD for each NUL in its strings: PostgreSQL can neither keep nor compare one.
+
+    Drivers, containers and whoever may edit an object can put one there.
+    """
+    return answer.replace(b"\\u0000", b"\\ufffd") if b"\\u0000" in answer else answer
+
+
 def decoded(answer: bytes) -> dict[str, Any]:
     """A JSON object, or Cut: what is not JSON was cut short, or is no API server."""
     try:
-        found = orjson.loads(answer)
+        found = orjson.loads(without_nul(answer))
     except orjson.JSONDecodeError:
         raise Cut("the answer is not JSON: is this the address of an API server?") from None
     if not isinstance(found, dict):
@@ -192,7 +200,7 @@ def _as_they_come(response: BaseHTTPResponse) -> Iterator[bytes]:
 
 def _refusal(response: BaseHTTPResponse, what: str) -> ClusterError:
     try:
-        body = orjson.loads(response.read(65536))
+        body = orjson.loads(without_nul(response.read(65536)))
     except (orjson.JSONDecodeError, HTTPError):
         body = {}
     if 300 <= response.status < 400:

@@ -9,7 +9,7 @@ from kube.client import Json
 from kube.parse.claims import claim, class_facts
 from kube.parse.compact import body, compact_node, compact_pod
 from kube.parse.details import event, pod_details, uses_devices
-from kube.parse.fields import Malformed
+from kube.parse.fields import Malformed, named
 from kube.parse.nodes import node
 from kube.parse.pods import pod
 from kube.parse.slices import slice_, taint_rule
@@ -22,6 +22,7 @@ __all__ = [
     "compact_node",
     "compact_pod",
     "event",
+    "named",
     "node",
     "parsed",
     "pod",

@@ -8,7 +8,7 @@ from typing import Any
 
 from domain.devices import ClaimUse, Result
 from kube.client import Json
-from kube.parse.fields import identity, owner
+from kube.parse.fields import identity, named, owner
 
 
 def claim(raw: Json) -> ClaimUse:
@@ -68,7 +68,7 @@ def _bound_node(selector: Any) -> str:
         if field.get("key") == "metadata.name" and field.get("operator") == "In"
         for value in field.get("values") or ()
     }
-    return str(names.pop()) if len(names) == 1 else ""
+    return named(names.pop()) if len(names) == 1 else ""
 
 
 def class_facts(raw: Json) -> dict[str, str]:

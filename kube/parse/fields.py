@@ -11,6 +11,9 @@ from domain.devices import NOBODY, Owner
 from domain.manifests.labels import DEPLOYMENT, POOL, TENANT
 from kube.client import Json
 
+LONGEST_NAME = 253
+UNNAMEABLE = frozenset("/%\0")
+
 
 class Malformed(ValueError):
     """An object that is not what its kind says; the message names the object and the field."""
@@ -23,6 +26,16 @@ def identity(raw: Json) -> tuple[str, str, str]:
     if not uid:
         raise Malformed("it has no uid")
     return uid, intern(str(metadata.get("namespace") or "")), str(metadata["name"])
+
+
+def named(value: Any) -> str:
+    """A name that an API server would take: a segment of a path (IsValidPathSegmentName)."""
+    name = str(value or "")
+    if len(name) > LONGEST_NAME:
+        raise Malformed("a name in it is longer than Kubernetes allows")
+    if name in (".", "..") or not UNNAMEABLE.isdisjoint(name):
+        raise Malformed("a name in it holds what no name may hold")
+    return intern(name)
 
 
 def owner(raw: Json) -> Owner:

@@ -10,7 +10,7 @@ from typing import Any
 from domain.accelerators import is_accelerator
 from domain.devices import NOTHING, PodUse
 from kube.client import Json
-from kube.parse.fields import identity, owner, texts, whole
+from kube.parse.fields import identity, named, owner, texts, whole
 
 # The label values by which the drivers' own pods are known, and the path that each one serves.
 _SERVES = {
@@ -40,7 +40,7 @@ def pod(raw: Json) -> PodUse:
         uid=uid,
         namespace=namespace,
         name=name,
-        node_name=intern(str(spec.get("nodeName") or "")),
+        node_name=named(spec.get("nodeName")),
         phase=intern(str(status.get("phase") or "Pending")),
         requests=requests or NOTHING,
         claims=tuple(claim_names(raw)),

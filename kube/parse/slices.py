@@ -7,7 +7,7 @@ from typing import Any
 
 from domain.devices import CounterSet, CounterUse, Device, Slice, Taint, TaintRule
 from kube.client import Json
-from kube.parse.fields import Malformed, identity, mebibytes, whole
+from kube.parse.fields import Malformed, identity, mebibytes, named, whole
 
 STANDARD = "resource.kubernetes.io/"
 
@@ -48,7 +48,7 @@ def slice_(raw: Json) -> Slice:
         pool=intern(str(pool["name"])),
         generation=int(pool.get("generation") or 0),
         slice_count=int(pool["resourceSliceCount"]),
-        node_name=intern(str(spec.get("nodeName") or "")),
+        node_name=named(spec.get("nodeName")),
         devices=tuple(_device(device, driver) for device in spec.get("devices") or ()),
         counter_sets=tuple(
             CounterSet(str(one["name"]), _amounts(one.get("counters")))
@@ -79,7 +79,7 @@ def _device(raw: Json, driver: str) -> Device:
         ),
         taints=tuple(taint(one) for one in body.get("taints") or ()),
         is_shared=bool(body.get("allowMultipleAllocations")),
-        node_name=intern(str(body.get("nodeName") or "")),
+        node_name=named(body.get("nodeName")),
     )
 
 

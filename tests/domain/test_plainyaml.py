@@ -47,6 +47,8 @@ def test_what_other_readers_would_turn_into_something_else_stays_text(text: str)
         ("{[a]: b}", "not YAML"),
         ("a: 1\n---\nb: 2", "not YAML"),
         ("\x00\x01\xff", "not YAML"),
+        ('a: "x\\0"', "NUL"),
+        ('{"\\ud800": 1}', "halves of characters"),
         ("? " * 5000, "More than 60 levels"),
     ],
 )

@@ -13,8 +13,8 @@ from django.utils import timezone
 from apps.common.tables.columns import Column
 from apps.common.tables.listing import Listing
 
-# A spreadsheet runs a cell that begins like this as a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet runs a cell that begins like this as a formula, the wide forms in some languages.
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", "\n")
 
 
 class _Echo:

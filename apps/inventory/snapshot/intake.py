@@ -19,9 +19,8 @@ from kube.watch import Changed, Deleted, Listed, Step
 log = structlog.get_logger(__name__)
 
 MOST_MALFORMED = 20
-LONGEST_UID, LONGEST_NAME = 128, 300
+LONGEST_WHY = 500
 MOST_EARLY = 2000
-_NUL = "\\u0000"  # JSON's word for what PostgreSQL cannot keep
 
 
 Versions = dict[str, dict[str, tuple[str, str, str]]]
@@ -109,10 +108,8 @@ class Intake:
 
     def _take_item(self, kind: str, state: _State, item: Item, batch: Batch) -> None:
         try:
-            if len(item.uid) > LONGEST_UID or len(item.name) > LONGEST_NAME:
-                raise Malformed("its uid or name is longer than Kubernetes allows")
-            if "\0" in item.name or "\0" in item.namespace or "\0" in item.uid:
-                raise Malformed("its name holds a character that no name may hold")
+            for name in (item.uid, item.namespace, item.name):
+                parse.named(name)
             raw = item.object()
             if state.watched.wanted is not None and not state.watched.wanted(raw):
                 self._unwanted(kind, state, item, batch)
@@ -137,8 +134,6 @@ class Intake:
         if stored is not None and stored[0] == item.resource_version:
             return
         body = orjson.dumps(keep(raw)).decode()
-        if _NUL in body:
-            body = body.replace(_NUL, "\\ufffd")
         version = item.resource_version
         batch.put(kind, Put(item.uid, item.namespace, item.name, version, body, stored is None))
         state.stored[item.uid] = (item.resource_version, item.namespace, item.name)
@@ -151,11 +146,12 @@ class Intake:
 
     def _note_malformed(self, kind: str, state: _State, item: Item, why: str, batch: Batch) -> None:
         """Named, counted and skipped. What was known of the object before stays as it was."""
-        log.warning(
-            "malformed object", kind=kind, namespace=item.namespace, name=item.name, why=why
-        )
+        name = "/".join(part[:100] for part in (item.namespace, item.name) if part)
+        text = why if why.startswith(name) else f"{name}: {why}"
+        text = text.replace("\0", "\ufffd")[:LONGEST_WHY]
+        log.warning("malformed object", kind=kind, why=text)
         if len(state.malformed) < MOST_MALFORMED:
-            state.malformed[item.uid] = why[:500]
+            state.malformed[item.uid] = text
         batch.malformed[kind] = state.malformed
         state.taken[item.uid] = item.resource_version
 

@@ -22,6 +22,7 @@ from apps.inventory.snapshot import (
 from kube.api import item_of
 from kube.client import Item, Json
 from kube.credentials import Credentials
+from kube.transport import without_nul
 from kube.watch import Changed, Deleted, Listed
 from tests.workers import fleet
 
@@ -76,7 +77,7 @@ class Told:
             "creationTimestamp": "2026-11-30T09:00:00Z",
             **raw["metadata"],
         }
-        return item_of(orjson.dumps({**raw, "metadata": metadata}))
+        return item_of(without_nul(orjson.dumps({**raw, "metadata": metadata})))
 
 
 @pytest.fixture

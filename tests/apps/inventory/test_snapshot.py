@@ -186,7 +186,7 @@ def test_nothing_is_called_absent_before_everything_was_listed(told: Told) -> No
 
 
 def test_a_poisonous_object_does_not_keep_out_the_others(fleet_told: Told) -> None:
-    poison = {"metadata": {"name": "b\0d"}, "spec": {}}
+    poison = {"metadata": {"name": "b/d"}, "spec": {}}
     odd = {"metadata": {"name": "odd", "labels": {"x": "\0\U0001f600" * 10}}, "spec": {}}
     good = {"metadata": {"name": "good"}, "spec": {}}
     fleet_told.changed("deviceclasses", poison, odd, good)
