@@ -66,6 +66,9 @@ class Store:
             except ApiError as error:
                 if error.status:
                     version = ""
+                if error.is_missing:
+                    # An older cluster does not serve this kind, so there are none of it.
+                    self.ready.set()
                 log.debug("watch of %s: %s", self.kind.plural, error)
             await asyncio.sleep(pause)
             pause = min(pause * 2, 5.0)

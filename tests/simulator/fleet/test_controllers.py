@@ -304,3 +304,17 @@ def test_odd_objects_stop_nobody_else(live: Live, team: Team) -> None:
     [pod] = team.ready(1)
     page = f"{team.path('Pod', pod['metadata']['name'] + ':8000')}/proxy/v1/models"
     assert live.client.get(page).body["data"][0]["id"].startswith("<script>")
+
+
+def test_a_cluster_without_taint_rules_gets_its_fleet_too(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("old")
+    with (
+        apiserver.running(folder, apiserver.Options(minor=34)) as server_,
+        running(server_.kubeconfig, load("small", speed=200)),
+    ):
+        client = Client(server_.kubeconfig)
+        assert client.get(RULES).status == 404
+        pods = "/api/v1/namespaces/nvidia-dra-driver-gpu/pods"
+        until(lambda: [is_ready(pod) for pod in client.get(pods).body["items"]] == [True, True])
