@@ -106,17 +106,23 @@ def _write_claims(
     mirror: Mirror,
     now: datetime,
 ) -> None:
+    mine = Claim.objects.filter(cluster_id=cluster_id)
+    is_first = bulk.is_empty(mine, len(claims))
     held = {}
-    known = Claim.objects.filter(cluster_id=cluster_id, uid__in=[claim.uid for claim in claims])
-    for uid, version, allocated, idle in known.values_list(
-        "uid", "resource_version", "allocated_at", "idle_since"
-    ):
-        held[uid] = (version, allocated, idle)
+    if not is_first:
+        known = mine.filter(uid__in=[claim.uid for claim in claims])
+        for uid, version, allocated, idle in known.values_list(
+            "uid", "resource_version", "allocated_at", "idle_since"
+        ):
+            held[uid] = (version, allocated, idle)
     found = [
         _claim_row(cluster_id, claim, versions.get(claim.uid), held.get(claim.uid), mirror, now)
         for claim in claims
     ]
-    bulk.upsert(Claim, _CLAIM_COLUMNS, found, key=("cluster_id", "uid"))
+    if is_first:
+        bulk.insert(Claim, _CLAIM_COLUMNS, found)
+    else:
+        bulk.upsert(Claim, _CLAIM_COLUMNS, found, key=("cluster_id", "uid"))
 
 
 def _claim_row(
@@ -194,6 +200,10 @@ def _write_uses(
     for pod in pods:
         for row in _pod_uses(cluster_id, pod, mirror, now):
             rows[_key(row)] = row
+    mine = Use.objects.filter(cluster_id=cluster_id)
+    if bulk.is_empty(mine, len(rows)):
+        bulk.insert(Use, _USE_COLUMNS, list(rows.values()))
+        return True
     looked_at = [*(claim.uid for claim in claims), *(pod.uid for pod in pods)]
     changed = _close(cluster_id, looked_at, gone, rows, _ends(pods), now)
     if rows:

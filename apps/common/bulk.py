@@ -16,6 +16,11 @@ FEW = 40
 Row = Sequence[Any]
 
 
+def is_empty(rows: models.QuerySet[Any], count: int) -> bool:
+    """Whether `count` rows can simply be added: there are many of them, and none are there yet."""
+    return count > FEW and not rows.exists()
+
+
 def insert(model: type[models.Model], columns: Sequence[str], rows: Sequence[Row]) -> None:
     """Add rows that are known to be new."""
     if rows:

@@ -247,7 +247,9 @@ def _write_pods(cluster_id: int, batch: Batch, mirror: Mirror, changed: set[str]
         )
         for pod, details, version in batch.pods.values()
     ]
-    if found:
+    if bulk.is_empty(Pod.objects.filter(cluster_id=cluster_id), len(found)):
+        bulk.insert(Pod, _POD_COLUMNS, found)
+    else:
         bulk.upsert(Pod, _POD_COLUMNS, found, key=("cluster_id", "uid"))
     if found or batch.drops.get("pods"):
         changed.add(DEVICE_PODS)
