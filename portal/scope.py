@@ -11,7 +11,7 @@ from django.urls import Resolver404, resolve, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET
 
-from apps.inventory.models import Cluster
+from apps.api.clusters import clusters_for
 from apps.tenancy.selectors import tenants_of
 
 SHOWN = 20
@@ -45,8 +45,7 @@ def _rows(user: Any, kind: str) -> QuerySet[Any]:
     if kind == "tenant":
         return tenants_of(user).filter(retired_at=None).order_by("slug")
     if kind == "cluster":
-        # Names of clusters are no secret to members: their deployments name them.
-        return Cluster.objects.filter(retired_at=None).order_by("slug")
+        return clusters_for(user).filter(retired_at=None).order_by("slug")
     raise Http404
 
 

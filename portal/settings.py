@@ -237,6 +237,8 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "claimyard",
+        # A page does without a cache that does not answer, rather than wait for it.
+        "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1},
     }
 }
 CELERY_BROKER_URL = REDIS_URL

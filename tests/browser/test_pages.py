@@ -10,7 +10,8 @@ from apps.tenancy.models import User
 from tests.browser.conftest import SIZES, Opener, Tab, World
 from tests.browser.crawl import pages_of
 
-pytestmark = pytest.mark.browser
+# One test looks at all pages of a person, which takes minutes on a busy machine.
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 # What any portal must have; the crawl finds the rest.
 EXPECTED = {
     "home",

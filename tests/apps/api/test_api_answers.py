@@ -141,3 +141,27 @@ def test_a_session_needs_its_csrf_token(admin: User) -> None:
     assert browser.get("/api/v1/tenants/").status_code == 200
     body: Any = NEW
     assert browser.post("/api/v1/tenants/", body, "application/json").status_code == 403
+
+
+LISTS = (
+    "clusters",
+    "nodes",
+    "devices",
+    "claims",
+    "device-classes",
+    "claim-patterns",
+    "approvals",
+    "tenants",
+    "quotas",
+    "deployments",
+    "audit",
+)
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_costs_a_dozen_queries_at_most(
+    as_admin: Caller, name: str, pattern: Any, namespace: Any, django_assert_max_num_queries: Any
+) -> None:
+    as_admin.get(f"{name}/")
+    with django_assert_max_num_queries(12):
+        assert as_admin.get(f"{name}/").status_code == 200
