@@ -16,6 +16,7 @@ TAGS = {
     "tenants": "Tenants, their members, quotas and deployments.",
     "quotas": "Quotas of all tenants, with their use.",
     "deployments": "Deployments of all your tenants.",
+    "placement": "What would fit, why not, and what if; questions that change nothing.",
     "asks": "Questions that a cluster or the placement worker answers.",
     "audit": "Who changed what.",
 }

@@ -1,6 +1,7 @@
 from django.urls import include, path
 
 from apps.api import (
+    approvals,
     asks,
     audit,
     catalog,
@@ -9,6 +10,7 @@ from apps.api import (
     deployments,
     docs,
     inventory,
+    placement,
     quotas,
     schema,  # noqa: F401 - registers how tokens are described
     tenancy,
@@ -43,11 +45,11 @@ v1 = [
         "claim-patterns/<slug:slug>/versions/<int:number>/withdraw/",
         catalog.PatternWithdrawApi.as_view(),
     ),
-    path("approvals/", catalog.ApprovalsApi.as_view(), name="approvals"),
-    path("approvals/<int:approval_id>/", catalog.ApprovalApi.as_view(), name="approval"),
-    path("approvals/<int:approval_id>/approve/", catalog.ApproveApi.as_view()),
-    path("approvals/<int:approval_id>/deny/", catalog.DenyApi.as_view()),
-    path("approvals/<int:approval_id>/take-back/", catalog.TakeBackApi.as_view()),
+    path("approvals/", approvals.ApprovalsApi.as_view(), name="approvals"),
+    path("approvals/<int:approval_id>/", approvals.ApprovalApi.as_view(), name="approval"),
+    path("approvals/<int:approval_id>/approve/", approvals.ApproveApi.as_view()),
+    path("approvals/<int:approval_id>/deny/", approvals.DenyApi.as_view()),
+    path("approvals/<int:approval_id>/take-back/", approvals.TakeBackApi.as_view()),
     path("tenants/", tenancy.TenantsApi.as_view(), name="tenants"),
     path(_TENANT, tenancy.TenantApi.as_view(), name="tenant"),
     path(_TENANT + "members/", tenancy.MembersApi.as_view(), name="members"),
@@ -60,6 +62,10 @@ v1 = [
     path(_ONE + "restart/", deployments.RestartApi.as_view()),
     path("quotas/", quotas.QuotasApi.as_view(), name="quotas"),
     path("deployments/", deployments.DeploymentsApi.as_view(), name="deployments"),
+    path("placement/check/", placement.CheckApi.as_view()),
+    path("placement/explain/", placement.ExplainApi.as_view()),
+    path("placement/shadow/", placement.ShadowApi.as_view()),
+    path("placement/lint/", placement.LintApi.as_view()),
     path("asks/<uuid:key>/", asks.AskApi.as_view(), name="ask"),
     path("audit/", audit.EntriesApi.as_view(), name="audit"),
     path("audit/<int:entry_id>/", audit.EntryApi.as_view(), name="audit-entry"),

@@ -83,8 +83,10 @@ def clusters_for(user: Any) -> list[Cluster]:
     found = active_clusters().order_by("slug")
     if user.is_platform:
         return list(found)
-    slugs = list(tenants_of(user).values_list("slug", flat=True))
+    tenants = tenants_of(user)
+    slugs = list(tenants.values_list("slug", flat=True))
     ids = {
+        *Cluster.objects.filter(tenant_namespaces__tenant__in=tenants).values_list("pk", flat=True),
         *Pod.objects.filter(tenant__in=slugs).values_list("cluster_id", flat=True),
         *Claim.objects.filter(tenant__in=slugs).values_list("cluster_id", flat=True),
     }
@@ -122,14 +124,25 @@ def candidates(user: Any, cluster: Cluster, tenant: str = "") -> Json:
 
 
 # --- Asking
-def check(user: Any, cluster: Cluster, claims: list[Json]) -> Ask:
+def check(user: Any, cluster: Cluster, claims: list[Json], pod: Json | None = None) -> Ask:
+    """With a pod, `claims` are what it names: claims and templates of claims."""
     question = {
+        **({} if pod is None else {"pod": pod}),
         "claims": claims,
         "fixes": True,
         "candidates": candidates(user, cluster),
         "may_end": may_end(user, cluster),
     }
     return asks.put("placement.check", question, asked_by=user, cluster_id=cluster.pk)
+
+
+def explain(user: Any, cluster: Cluster, claim: Json) -> Ask:
+    return asks.put("placement.explain", {"claim": claim}, asked_by=user, cluster_id=cluster.pk)
+
+
+def lint(user: Any, cluster: Cluster, expressions: list[str]) -> Ask:
+    question = {"expressions": expressions}
+    return asks.put("placement.lint", question, asked_by=user, cluster_id=cluster.pk)
 
 
 def why(user: Any, cluster: Cluster, namespace: str, tenant: str = "", **subject: str) -> Ask:

@@ -3,10 +3,12 @@
 from typing import Any
 
 from apps.catalog import selectors as catalog
+from apps.claims import asking
 from apps.common import asks
 from apps.common.models import Ask
 from apps.deployments.models import AllocationPath, Deployment, ModelPool
 from apps.deployments.planning import Plan
+from apps.inventory.models import Pod
 from domain import patterns
 from domain.manifests import claim_template, workload
 
@@ -26,13 +28,37 @@ def ask(user: Any, plan: Plan) -> list[Ask]:
             | {"name": f"{plan.serving.name}-{pool.name}", "namespace": plan.serving.namespace},
             "spec": made["spec"],
         }
-        question = {"pod": pod, "claims": [template] if template else []}
+        question = {
+            "pod": pod,
+            "claims": [template] if template else [],
+            "fixes": True,
+            "candidates": asking.candidates(user, plan.cluster, plan.serving.tenant),
+            "may_end": asking.may_end(user, plan.cluster),
+        }
         found.append(asks.put(KIND, question, asked_by=user, cluster_id=plan.cluster.pk))
     return found
 
 
+def waiting_pod(deployment: Deployment, pool: ModelPool) -> Pod | None:
+    """The one that waits longest; all of a pool ask for the same."""
+    rows = Pod.objects.filter(
+        cluster=deployment.cluster,
+        tenant=deployment.tenant.slug,
+        deployment=deployment.name,
+        model_pool=pool.name,
+        node_name="",
+    )
+    return rows.select_related("cluster").order_by("created_at", "name").first()
+
+
 def ask_why(user: Any, deployment: Deployment, pool: ModelPool) -> Ask | None:
-    """How many devices each filter leaves for the pool's claim; None without a claim."""
+    """Why a pod of the pool waits; without one, how many devices are left for the pool's claim.
+
+    None if the pool has neither a pod that waits nor a claim.
+    """
+    pod = waiting_pod(deployment, pool)
+    if pod is not None:
+        return asking.why(user, pod.cluster, pod.namespace, pod.tenant, pod=pod.name)
     if pool.path != AllocationPath.DRA:
         return None
     pattern = catalog.pattern_of(pool.pattern_version)
