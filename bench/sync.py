@@ -51,7 +51,7 @@ def figures(folder: Path) -> Iterator[dict[str, Any]]:
     from embedded import postgres
 
     with postgres.running(folder / "postgres", fast=True) as url:
-        _setup(url)
+        setup(url)
         server, where = replay.started(folder, SIZE)
         try:
             yield from _measured(where)
@@ -60,7 +60,7 @@ def figures(folder: Path) -> Iterator[dict[str, Any]]:
             server.wait()
 
 
-def _setup(url: str) -> None:
+def setup(url: str) -> None:
     import django
     from django.core.management import call_command
 
@@ -72,14 +72,14 @@ def _setup(url: str) -> None:
 
 
 def _measured(where: dict[str, str]) -> Iterator[dict[str, Any]]:
-    cluster = _registered(where)
-    first = _until_synced(cluster)
+    cluster = registered(where)
+    first = until_synced(cluster)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     changes = list(_changes(cluster, where))
-    again = [_until_relisted(cluster, _Poster(where)) for _ in range(3)]
+    again = [_until_relisted(cluster, Poster(where)) for _ in range(3)]
     cluster.thread.stop()
     cluster.thread.join(20)
-    restarted = _until_synced(cluster)
+    restarted = until_synced(cluster)
     cluster.thread.stop()
     cluster.thread.join(20)
     baseline = [_baseline() for _ in range(3)]
@@ -106,7 +106,7 @@ class _Cluster:
         self.thread: Any = None
 
 
-def _registered(where: dict[str, str]) -> _Cluster:
+def registered(where: dict[str, str]) -> _Cluster:
     from apps.inventory import connections
     from apps.inventory.models import Cluster
     from kube import credentials
@@ -118,7 +118,7 @@ def _registered(where: dict[str, str]) -> _Cluster:
     return _Cluster(row.pk)
 
 
-def _until_synced(cluster: _Cluster) -> float:
+def until_synced(cluster: _Cluster) -> float:
     """Seconds from the start of the watch until every kind was listed and all of it is stored."""
     from workers.mirroring import Mirroring
 
@@ -130,7 +130,7 @@ def _until_synced(cluster: _Cluster) -> float:
     return time.perf_counter() - started
 
 
-def _until_relisted(cluster: _Cluster, poster: "_Poster") -> float:
+def _until_relisted(cluster: _Cluster, poster: "Poster") -> float:
     """Seconds for every kind to be listed again while nothing has changed."""
     began = datetime.now(UTC)
     started = time.perf_counter()
@@ -174,7 +174,7 @@ def _changes(cluster: _Cluster, where: dict[str, str]) -> Iterator[float]:
 
     looker = threading.Thread(target=look, daemon=True)
     looker.start()
-    poster = _Poster(where)
+    poster = Poster(where)
     begun = time.perf_counter()
     for number in range(CHANGES):
         version = f"77{number:06}"
@@ -189,7 +189,7 @@ def _changes(cluster: _Cluster, where: dict[str, str]) -> Iterator[float]:
         yield (seen[version] - at) * 1000
 
 
-class _Poster:
+class Poster:
     def __init__(self, where: dict[str, str]) -> None:
         import base64
         import ssl
