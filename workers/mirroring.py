@@ -114,14 +114,14 @@ class Mirroring(threading.Thread):
         self.log.info("leading", epoch=leadership.epoch)
         try:
             with connections.opened(cluster) as connection:
-                watched = self._served(cluster, connection)
+                watched = self._served(leadership, connection)
                 self.failures = 0
                 _Round(self, leadership, connection, watched).run()
         except BadCredentials as error:
-            _say(cluster.pk, error.message)
+            leadership.tell(problem=error.message)
             self._hold(leadership, LONGEST_RETRY)
         except ClusterError as error:
-            _say(cluster.pk, error.message)
+            leadership.tell(problem=error.message)
             self._hold(leadership, min(FIRST_RETRY * 2.0**self.failures, LONGEST_RETRY))
             self.failures = min(self.failures + 1, 10)
         finally:
@@ -133,11 +133,9 @@ class Mirroring(threading.Thread):
         while time.monotonic() < until and not self.stopping.wait(min(seconds, 2.0)):
             leadership.renew()
 
-    def _served(self, cluster: Cluster, connection: client.Cluster) -> list[Watched]:
+    def _served(self, leadership: Leadership, connection: client.Cluster) -> list[Watched]:
         served = connection.resources()
-        Cluster.objects.filter(pk=cluster.pk).update(
-            version=connection.version()[:40], features=features.found(served)
-        )
+        leadership.tell(version=connection.version()[:40], features=features.found(served))
         return [one for one in WATCHED if one.kind.key in served]
 
 
@@ -268,13 +266,12 @@ class _Round:
         """Keep the lease, and say how it goes."""
         self.beat_at = time.monotonic()
         try:
-            self.leadership.renew()
             changes: dict[str, object] = {"problem": self.health.text}
             if self.health.is_live and self.intake.can_count:
                 changes["heard_at"] = timezone.now()
             if self.health.version:
                 changes["version"] = self.health.version[:40]
-            Cluster.objects.filter(pk=self.cluster_id).update(**changes)
+            self.leadership.tell(**changes)
         except (OperationalError, InterfaceError):
             _reconnect()
 
@@ -308,10 +305,6 @@ def _fingerprint(cluster_id: int) -> str:
         .first()
     )
     return hashlib.sha256(bytes(row)).hexdigest() if row is not None else ""
-
-
-def _say(cluster_id: int, problem: str) -> None:
-    Cluster.objects.filter(pk=cluster_id).update(problem=problem)
 
 
 def _quietly(action: object) -> None:

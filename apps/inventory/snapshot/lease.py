@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from apps.inventory.models import WatchLease
+from apps.inventory.models import Cluster, WatchLease
 
 LEASE_SECONDS = 15
 
@@ -41,6 +41,12 @@ class Leadership:
             row = cursor.fetchone()
         if row is None or row[0] != self.epoch:
             raise NotLeading
+
+    def tell(self, **changes: object) -> None:
+        """Renew, and change the cluster's row with it; raise NotLeading, having written nothing."""
+        with transaction.atomic():
+            self.renew()  # holds the lease's row, so that nobody takes over in between
+            Cluster.objects.filter(pk=self.cluster_id).update(**changes)
 
     def give_up(self) -> None:
         """Let the next one in at once."""

@@ -175,6 +175,9 @@ def test_another_leader_fences_the_first(fleet_told: Told, cluster: Cluster) -> 
     assert revision("nodes") == before
     with pytest.raises(NotLeading):
         fleet_told.leadership.renew()
+    with pytest.raises(NotLeading):
+        fleet_told.leadership.tell(problem="of the one before")
+    assert Cluster.objects.get().problem == ""
     assert lead(cluster.pk, "third") is None
 
 
