@@ -1,3 +1,4 @@
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count
@@ -130,6 +131,11 @@ def _kind(approval: Approval) -> str:
     return "class" if isinstance(approval.version, ClassVersion) else "pattern"
 
 
+def _open_until(row: Approval) -> datetime | None:
+    """None for a review that has ended: it does not expire any more."""
+    return row.expires_at if row.state == Approval.State.PENDING else None
+
+
 APPROVALS = Table(
     name="approvals",
     noun=("approval", "approvals"),
@@ -154,7 +160,7 @@ APPROVALS = Table(
         ),
         Column(key="requested_by", title="Asked by", value="requested_by__username"),
         Column(key="created_at", title="Asked", sort="created_at", kind="ago"),
-        Column(key="expires_at", title="Expires", kind="ago"),
+        Column(key="expires_at", title="Expires", kind="ago", value=_open_until),
         Column(key="decided_by", title="Decided by", value="decided_by__username"),
         Column(key="text", title="Text", shown=False),
     ),
