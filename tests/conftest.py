@@ -206,18 +206,20 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield server
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
     """Slow kinds run last, after pytest-randomly has shuffled within them.
 
     With several workers, each kind and each file stays with one of them: a control plane or a
-    browser is started once, and so is whatever a file shares.
+    browser is started once, and so is whatever a file shares. xdist reads the groups in between.
     """
 
     def kind(item: pytest.Item) -> str:
         marks = {mark.name for mark in item.iter_markers()}
         return next((name for name in reversed(LAST) if name in marks), "")
 
-    items.sort(key=lambda item: LAST.index(kind(item)) + 1 if kind(item) else 0)
     for item in items:
         item.add_marker(pytest.mark.xdist_group(kind(item) or item.location[0]))
+    result = yield
+    items.sort(key=lambda item: LAST.index(kind(item)) + 1 if kind(item) else 0)
+    return result
