@@ -33,16 +33,10 @@ class Picture:
 
 PICTURES = (
     Picture("overview", "admin", "/"),
-    Picture("node", "admin", "/nodes/demo/h100-1/"),
     Picture("mig-node", "admin", "/nodes/demo/a100-mig-1/"),
-    Picture("devices", "admin", "/devices/"),
     Picture("claims", "admin", "/claims/"),
-    Picture("quotas", "admin", "/quotas/"),
     Picture("pattern", "admin", "/catalog/patterns/h100-cards/"),
-    Picture("cluster", "admin", "/clusters/demo/"),
     Picture("deployment", "editor", "/t/chat/deployments/llama-8b/"),
-    Picture("wizard", "editor", "/t/chat/deployments/+new/"),
-    Picture("approvals", "approver", "/catalog/approvals/"),
 )
 type Wanted = Sequence[Picture]
 
