@@ -1,6 +1,7 @@
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.core.validators import MinLengthValidator
 from django.db import models
+from django.db.models.fields.json import KT
 from django.db.models.functions import Upper
 
 from apps.common.models import Leased, TimeStamped
@@ -120,6 +121,12 @@ class Mirrored(models.Model):
         indexes = [
             models.Index(fields=["cluster", "kind", "namespace", "name"], name="mirrored_name"),
             models.Index(fields=["cluster", "kind", "revision"], name="mirrored_revision"),
+            # A device's page looks for the slices of its pool.
+            models.Index(
+                KT("body__spec__pool__name"),
+                name="mirrored_slice_pool",
+                condition=models.Q(kind="resourceslices"),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models.fields.json import KT
 from django.utils import timezone
 
 from apps.inventory.models import Cluster, Device, Event, Mirrored, Node, Revision, WriteSwitch
@@ -193,15 +194,12 @@ def published_device(device: Device) -> dict[str, Any] | None:
     """The device as its slice has it; None for a card behind a device plugin."""
     if not device.driver:
         return None
-    slices = Mirrored.objects.filter(
-        cluster_id=device.cluster_id,
-        kind="resourceslices",
-        body__spec__driver=device.driver,
-        body__spec__pool__name=device.pool,
+    slices = Mirrored.objects.annotate(slice_pool=KT("body__spec__pool__name")).filter(
+        cluster_id=device.cluster_id, kind="resourceslices", slice_pool=device.pool
     )
     for body in slices.values_list("body", flat=True):
         for one in body["spec"].get("devices") or ():
-            if one.get("name") == device.name:
+            if body["spec"]["driver"] == device.driver and one.get("name") == device.name:
                 found: dict[str, Any] = one
                 return found
     return None
