@@ -23,8 +23,14 @@ class MemberForm(forms.Form):
 
 
 class PersonForm(forms.Form):
-    username = forms.CharField(max_length=150, label="Login name")
-    full_name = forms.CharField(required=False, max_length=150)
+    username = forms.CharField(
+        max_length=150,
+        label="Login name",
+        widget=forms.TextInput(attrs={"autocomplete": "username"}),
+    )
+    full_name = forms.CharField(
+        required=False, max_length=150, widget=forms.TextInput(attrs={"autocomplete": "name"})
+    )
     password = forms.CharField(
         max_length=200,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
