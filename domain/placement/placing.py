@@ -40,8 +40,7 @@ def place(
     mode "all": one decision per node. "first": decisions up to the first that fits or that ends
     the attempt. "sequence": one per group.
 
-    Raises ValueError for a node that the fleet does not have. A claim that cannot be read gives
-    "unknown", since no API server would hold it.
+    Raises ValueError for a node that the fleet does not have; unreadable claims give "unknown".
     """
     if mode == "sequence":
         targets = _nodes(fleet, nodes)
