@@ -62,6 +62,7 @@ def take(browser: Browser, url: str, password: str, theme: str, pictures: Wanted
                 raise SystemExit(f"{picture.path} answers {answer and answer.status} to {who}")
             page.wait_for_load_state("networkidle")
             page.wait_for_timeout(1500)  # charts are drawn
+            page.locator(".htmx-request").first.wait_for(state="detached")  # it fades its rows
             file = FOLDER / f"{picture.name}-{theme}.png"
             page.screenshot(path=file)
             print(file.relative_to(ROOT))
