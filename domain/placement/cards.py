@@ -4,20 +4,22 @@ A partition belongs to a card by the counter set it draws on (KEP-4815), or by t
 drivers publish for partitions made beforehand. Everything else is a card of its own.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from domain.placement.claims import Request
+from domain.placement.cel import SelectorError
+from domain.placement.claims import DeviceClass, Request
 from domain.placement.counters import CounterBook, CounterPicks
 from domain.placement.devices import Device, DeviceID, Node, PoolID
-from domain.placement.faults import Fatal
+from domain.placement.faults import Fatal, PlacementError
 from domain.placement.features import Features
 from domain.placement.fleet import Fleet
 from domain.placement.ledger import Ledger
 from domain.placement.pools import Candidate, Pool, View
 from domain.placement.site import Site
+from domain.placement.verdicts import CompileError, selector
 
 WHOLE = "whole card"
 
@@ -114,6 +116,16 @@ class Shelf:
 _ANYONE = Request("any", "")
 
 
+def accepts(owner: DeviceClass, device: Device) -> bool:
+    """Whether the class's selectors take the device; one on which they fail is not taken."""
+    try:
+        return all(
+            selector(text).accepts(device.view) for text in owner.selectors if text is not None
+        )
+    except (CompileError, SelectorError, PlacementError):
+        return False
+
+
 def cards_of(fleet: Fleet, features: Features) -> list[Card]:
     """Those that some node can use, by node name, each in the order of its devices."""
     nodes: dict[DeviceID, list[str]] = defaultdict(list)
@@ -126,7 +138,8 @@ def cards_of(fleet: Fleet, features: Features) -> list[Card]:
     found = []
     for id, rows in parts.items():
         devices = tuple(one.device for one in rows)
-        found.append(Card(id, rows[0].pool, devices, tuple(nodes[devices[0].id]), _whole(devices)))
+        whole = _whole(rows[0].pool, devices)
+        found.append(Card(id, rows[0].pool, devices, tuple(nodes[devices[0].id]), whole))
     return found
 
 
@@ -156,16 +169,32 @@ def _text(device: Device, name: str) -> str:
     return ""
 
 
-def _whole(devices: Sequence[Device]) -> Device | None:
-    """The one that is no partition; with counters, the one that draws the most."""
+def _whole(pool: Pool, devices: Sequence[Device]) -> Device | None:
+    """The one that is no partition; with counters, the one beside which nothing else has room."""
     if any(one.consumes for one in devices):
-        return max(devices, key=_drawn)
+        largest = max(devices, key=_drawn)
+        others = (one for one in devices if one is not largest)
+        return largest if all(_collide(pool, largest, one) for one in others) else None
     alone = [one for one in devices if not _text(one, "parentUUID")]
     return alone[0] if alone else None
 
 
 def _drawn(device: Device) -> int:
     return sum(amount for use in device.consumes for amount in use.counters.values())
+
+
+def _collide(pool: Pool, one: Device, other: Device) -> bool:
+    """Whether an idle card could not give both."""
+    total = {
+        (each.name, name): value
+        for each in pool.counter_sets
+        for name, value in each.counters.items()
+    }
+    drawn: Counter[tuple[str, str]] = Counter()
+    for use in (*one.consumes, *other.consumes):
+        for name, amount in use.counters.items():
+            drawn[use.counter_set, name] += amount
+    return any(amount > total.get(key, 0) for key, amount in drawn.items())
 
 
 def by_profile(card: Card) -> Iterator[tuple[str, list[Device]]]:

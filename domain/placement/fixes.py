@@ -105,7 +105,7 @@ def _lower(trials: Trials, wanted: Wanted) -> Iterator[Fix]:
         for index, selector in enumerate(body.get("selectors") or ()):
             text = str((selector.get("cel") or {}).get("expression") or "")
             for match in _QUANTITY.finditer(text):
-                yield from _threshold(trials, wanted, spot, index, text, match)
+                yield from _threshold(trials, wanted, spot, index, match)
         asked = (body.get("capacity") or {}).get("requests") or {}
         for key, amount in asked.items():
             for value in _room_below(trials, str(key), str(amount)):
@@ -122,9 +122,10 @@ def _lower(trials: Trials, wanted: Wanted) -> Iterator[Fix]:
 
 
 def _threshold(
-    trials: Trials, wanted: Wanted, spot: Spot, index: int, text: str, match: re.Match[str]
+    trials: Trials, wanted: Wanted, spot: Spot, index: int, match: re.Match[str]
 ) -> Iterator[Fix]:
-    body = next(body for at, _, body in requests_of(wanted.claims) if at == spot)
+    name, body = next((name, body) for at, name, body in requests_of(wanted.claims) if at == spot)
+    text = match.string
     for value in _values_below(trials, text, match[2]):
         changed = (
             f"{text[: match.start()]}quantity({match[1]}{value}{match[1]}){text[match.end() :]}"
@@ -133,7 +134,7 @@ def _threshold(
         selectors[index] = {"cel": {"expression": changed}}
         claims = with_request(wanted.claims, spot, selectors=selectors)
         if nodes := trials.where(replace(wanted, claims=claims)):
-            yield Fix("lower", f"Ask for {value} instead of {match[2]} in {text}", nodes, claims)
+            yield Fix("lower", f"Ask for {value} instead of {match[2]} in {name}", nodes, claims)
             return
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from domain.placement.cards import Card, CardID, Shelf, by_profile, cards_of, names
+from domain.placement.cards import Card, CardID, Shelf, accepts, by_profile, cards_of, names
 from domain.placement.claims import MOST_RESULTS, Held
 from domain.placement.devices import DeviceID
 from domain.placement.features import DEFAULT, Features
@@ -91,8 +91,11 @@ def fragmentation(
     with_moves: bool = True,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Fragmentation:
-    """classes: whose groups to look for; None for all."""
+    """classes: only their groups and the cards of which they accept something; None for all."""
+    wanted = sorted(fleet.classes) if classes is None else list(classes)
     cards, shelf = cards_of(fleet, features), Shelf.of(fleet, features)
+    if classes is not None:
+        cards = [card for card in cards if _is_of(fleet, wanted, card)]
     holders = _holders(fleet)
     free = [card for card in cards if shelf.is_free(card)]
     stranded = [card for card in cards if _is_stranded(shelf, card)]
@@ -103,7 +106,6 @@ def fragmentation(
         profiles=tuple(_profiles(cards, shelf)),
     )
     trials = Trials(fleet, features, 10_000, is_over)
-    wanted = sorted(fleet.classes) if classes is None else list(classes)
     groups: list[Group] = []
     moves: list[Move] = []
     partial = False
@@ -115,6 +117,11 @@ def fragmentation(
         moves.extend(_moves(fleet, features, stranded, free, is_over))
         partial = partial or is_over()
     return replace(found, groups=tuple(groups), moves=tuple(moves), partial=partial)
+
+
+def _is_of(fleet: Fleet, classes: Iterable[str], card: Card) -> bool:
+    owners = [fleet.classes[name] for name in classes if name in fleet.classes]
+    return any(accepts(owner, device) for owner in owners for device in card.devices)
 
 
 def _is_stranded(shelf: Shelf, card: Card) -> bool:

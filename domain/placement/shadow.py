@@ -4,21 +4,24 @@ Nothing is changed: pods that hold units of an extended resource are put one aft
 claims of a class, by the rules of the scheduler, onto a copy of the fleet.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from domain.placement.amounts import NANO
-from domain.placement.cel import SelectorError
+from domain.placement.cards import accepts
 from domain.placement.devices import Device
-from domain.placement.faults import PlacementError
 from domain.placement.features import Features
 from domain.placement.fleet import Fleet, Upsert, apply_all
 from domain.placement.pods.filters import Room
 from domain.placement.pods.reading import Pod
 from domain.placement.sequence import Sequencer
-from domain.placement.verdicts import CompileError, Selector, selector
+
+SHARES = "nvidia.com/gpu.replicas"
+OWN = re.compile(r"(uuid|pcibusid|pcieroot|numanode|clique\w*|minor|index)$", re.IGNORECASE)
+"""Attributes that differ from card to card, so that a copy must not have them."""
 
 CONSIDERED_NOT = (
     "node selectors, taints, cpu and memory of the pods",
@@ -124,30 +127,29 @@ def published_too(
             continue
         others = [pod for pod in fleet.pods.on_node(name) if (pod.namespace, pod.name) not in mine]
         room = Room(fleet.nodes[name], others)
-        cards = (room.allocatable(resource) - room.requested(resource)) // NANO
+        units = (room.allocatable(resource) - room.requested(resource)) // NANO
+        cards = units // _shares(fleet.nodes[name].labels)
         if cards > 0:
             slices.append(Upsert(_slice(name, model, cards)))
             names.append(name)
     return apply_all(fleet, slices), tuple(names)
 
 
+def _shares(labels: Mapping[str, str]) -> int:
+    """How many units of the plugin are one card, as GPU feature discovery labels the node."""
+    text = labels.get(SHARES, "")
+    return max(1, int(text)) if text.isdecimal() else 1
+
+
 def _model(fleet: Fleet, class_name: str) -> Device:
     owner = fleet.classes.get(class_name)
     if owner is None:
         raise NoSuchClass(f"There is no device class {class_name}.")
-    compiled = [selector(text) for text in owner.selectors if text is not None]
     for one in fleet.slices.by_name.values():
         for device in one.devices:
-            if not device.consumes and _accepted(compiled, device):
+            if not device.consumes and accepts(owner, device):
                 return device
     raise NoSuchClass(f"No published device of class {class_name} could stand for the cards.")
-
-
-def _accepted(compiled: Sequence[Selector], device: Device) -> bool:
-    try:
-        return all(one.accepts(device.view) for one in compiled)
-    except (CompileError, SelectorError, PlacementError):
-        return False  # a device on which a selector fails is no model
 
 
 def _slice(node_name: str, model: Device, cards: int) -> dict[str, Any]:
@@ -162,7 +164,11 @@ def _slice(node_name: str, model: Device, cards: int) -> dict[str, Any]:
             "devices": [
                 {
                     "name": f"card-{i}",
-                    "attributes": dict(model.view.attributes),
+                    "attributes": {
+                        key: value
+                        for key, value in model.view.attributes.items()
+                        if not OWN.search(key)
+                    },
                     "capacity": dict(model.view.capacity),
                 }
                 for i in range(cards)

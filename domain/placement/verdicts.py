@@ -59,6 +59,9 @@ class Selector:
     def reading(self, device: DeviceView) -> str:
         """What the selector found on a device, for a person: "model is a100"."""
         reads = self.program.reads if isinstance(self.program, Program) else None
+        values = frozenset(path for path in reads or () if not path.presence)
+        # Whether a value is there is told by the value, where that is read too.
+        reads = values or reads
         if not reads:
             return "refused"
         return ", ".join(

@@ -301,3 +301,10 @@ def test_an_answer_fits_into_a_row(mirror: Mirror) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT answer->>'cluster' FROM common_ask WHERE id = %s", [found.pk])
         assert cursor.fetchone()[0] == "east"
+
+
+def test_cards_that_the_plugin_shares_count_once(plugin: Mirror) -> None:
+    """Eight units, four to a card, are two cards."""
+    meta = {"name": "old", "labels": {"nvidia.com/gpu.replicas": "4"}}
+    plugin.put("nodes", {"metadata": meta, "status": {"allocatable": {RESOURCE: "8"}}})
+    assert answered(plugin, "shadow", ASKED | {"as_published": True})["before"]["cards"] == 4
