@@ -63,11 +63,12 @@ def test_pages_load_without_a_complaint(world: World, tab: Opener, who: str) -> 
             found.open(address)
             for theme in ("dark", "light"):
                 found.page.emulate_media(color_scheme=theme)
-                found.wait_until(f"document.documentElement.dataset.bsTheme == '{theme}'")
+                if not found.wait_until(f"document.documentElement.dataset.bsTheme == '{theme}'"):
+                    found.note(f"not shown in the {theme} theme")
             found.page.set_viewport_size(SIZES["phone"])
             found.wait_until(f"innerWidth == {SIZES['phone']['width']}")
-            if wide := found.page.evaluate(TOO_WIDE):
-                found.note(f"wider than a phone: {wide}")
+            if not found.wait_until(f"!({TOO_WIDE})()", milliseconds=2000):
+                found.note(f"wider than a phone: {found.page.evaluate(TOO_WIDE)}")
             found.page.set_viewport_size(SIZES["wide"])
 
 
