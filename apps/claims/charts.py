@@ -44,6 +44,13 @@ def allocation_figure(series: Series, *, unit: str = "devices") -> dict[str, Any
     return found
 
 
+def from_then(series: Series, first: datetime | None) -> Series:
+    """Without what was before history began: nobody knows of it, and that is not zero."""
+    if first is None:
+        return series
+    return {name: [one for one in points if one[0] >= first] for name, points in series.items()}
+
+
 def _ceiling(series: Series) -> int:
     """The top of the axis: a little above the highest sum, and never zero."""
     sums: dict[datetime, int] = {}

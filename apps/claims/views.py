@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from apps.claims import selectors
-from apps.claims.charts import allocation_figure
+from apps.claims.charts import allocation_figure, from_then
 from apps.claims.filters import IDLE_MINUTES
 from apps.claims.tables import CLAIMS, claim_url, claim_word
 from apps.common import tables
@@ -215,17 +215,18 @@ def allocation_chart(request: HttpRequest) -> HttpResponseBase:
         cluster=cluster,
         tenant=tenant,
     )
-    figure = allocation_figure(series)
-    if note := _note(request.user, now - timedelta(seconds=length), bool(series)):
+    start, first = now - timedelta(seconds=length), selectors.first_use(request.user)
+    figure = allocation_figure(from_then(series, first))
+    figure["layout"]["xaxis"]["range"] = [start.isoformat(), now.isoformat()]
+    if note := _note(first, start, bool(series)):
         figure["note"] = note
     return stamp(JsonResponse(figure), etag)
 
 
-def _note(user: Any, start: datetime, has_series: bool) -> str:
+def _note(first: datetime | None, start: datetime, has_series: bool) -> str:
     """What the picture does not show: history begins when a cluster is registered."""
     if not has_series:
         return "No device was in use in this time."
-    first = selectors.first_use(user)
     return f"Kept since {first:%Y-%m-%d %H:%M} UTC." if first and first > start else ""
 
 
