@@ -12,6 +12,13 @@ from kube.errors import BadCredentials
 _AREA = {"rows": 10, "spellcheck": "false", "class": "mono", "autocomplete": "off"}
 
 
+class Unshown(forms.Textarea):
+    """A text that goes one way: what was typed is not in the page that refuses it."""
+
+    def format_value(self, value: Any) -> str:
+        return ""
+
+
 class CredentialsForm(forms.Form):
     """A kubeconfig, or an address with a CA certificate and a token. `opened` is what came of it.
 
@@ -21,7 +28,7 @@ class CredentialsForm(forms.Form):
     kubeconfig = forms.CharField(
         required=False,
         max_length=credentials.LARGEST_KUBECONFIG,
-        widget=forms.Textarea(attrs=_AREA),
+        widget=Unshown(attrs=_AREA),
         help_text="The output of kubectl config view --raw --flatten --minify. Commands, files, "
         "proxies and skipped certificate checks in it are refused.",
     )
