@@ -7,7 +7,7 @@ PYTHON := .venv/bin/python
 CLUSTER ?= simulator
 # Further arguments of pytest, for instance ARGS='-k leases'
 ARGS ?=
-PARALLEL := -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+PARALLEL := -n auto --maxprocesses 4 --no-loadscope-reorder
 # Only the figures whose name begins so
 ONLY ?=
 

@@ -26,6 +26,16 @@ if TYPE_CHECKING:
 
 #: Slowest last: what they need is built while the others run.
 LAST = ("stack", "browser", "oracle", "cluster")
+#: Folders of tests, and what they share with each other.
+SHARING = {
+    "browser": "browser",
+    "contract": "cluster",
+    "deploy": "stack",
+    "kubernetes": "cluster",
+    "oracle": "oracle",
+    "stack": "stack",
+    "story": "cluster",
+}
 
 
 @pytest.fixture(scope="session")
@@ -206,20 +216,28 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield server
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
-    """Slow kinds run last, after pytest-randomly has shuffled within them.
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow kinds run last, after pytest-randomly has shuffled within them."""
 
-    With several workers, each kind and each file stays with one of them: a control plane or a
-    browser is started once, and so is whatever a file shares. xdist reads the groups in between.
-    """
-
-    def kind(item: pytest.Item) -> str:
+    def rank(item: pytest.Item) -> int:
         marks = {mark.name for mark in item.iter_markers()}
-        return next((name for name in reversed(LAST) if name in marks), "")
+        return max((LAST.index(name) + 1 for name in marks.intersection(LAST)), default=0)
 
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(kind(item) or item.location[0]))
-    result = yield
-    items.sort(key=lambda item: LAST.index(kind(item)) + 1 if kind(item) else 0)
-    return result
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Each file stays with one worker, and so do folders that share something large: a control
+    plane, a browser or a demo is started once. (Groups by mark need an older pytest.)
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFolder(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            folder = file.split("/")[1]
+            return SHARING.get(folder, file)
+
+    return ByFolder(config, log)
