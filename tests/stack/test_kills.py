@@ -20,6 +20,7 @@ ACT = Path(__file__).with_name("act.py")
 KINDS = "deployments,services,resourceclaimtemplates,poddisruptionbudgets"
 NAMESPACE = "team-chat"
 WANTED = ["Deployment", "PodDisruptionBudget", "ResourceClaimTemplate", "Service"]
+APPLIED = {"settled": True, "applied": "True", "pools": [True], "audit": ["created"]}
 Kubectl = Callable[..., str]
 
 
@@ -41,9 +42,15 @@ class Editor:
     def pids(self, *words: str) -> set[int]:
         return named(self.demo.family(), *words)
 
-    def act(self, verb: str, name: str) -> None:
+    def act(self, verb: str, name: str) -> str:
         command = [sys.executable, str(ACT), verb, name]
-        subprocess.run(command, env=self.environment, check=True, capture_output=True)
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True)
+        assert not done.returncode, done.stderr
+        return done.stdout
+
+    def told(self, verb: str, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.act(verb, name))
+        return found
 
     def objects(self, name: str) -> list[dict[str, Any]]:
         selector = f"--selector=claimyard.dev/deployment={name}"
@@ -86,7 +93,7 @@ def test_what_is_killed_again_and_again_during_an_apply_leaves_every_object_once
         time.sleep(0.7)
     assert eventually(lambda: editor.kinds(name) == WANTED, 120), editor.objects(name)
     uids = {one["metadata"]["uid"] for one in editor.objects(name)}
-    time.sleep(3)  # two sweeps
+    assert eventually(lambda: editor.told("tell", name) == APPLIED, 60), editor.told("tell", name)
     assert {one["metadata"]["uid"] for one in editor.objects(name)} == uids
     editor.act("retire", name)
     assert eventually(lambda: not editor.objects(name), 120)
@@ -104,3 +111,37 @@ def test_a_wiped_broker_loses_no_work(editor: Editor) -> None:
     assert eventually(lambda: editor.kinds("wiped") == WANTED, 60), editor.objects("wiped")
     editor.act("retire", "wiped")
     assert eventually(lambda: not editor.objects("wiped"), 120)
+
+
+def test_a_killed_broker_fails_nobody_and_the_sweeps_are_back(editor: Editor) -> None:
+    """Nobody could send the message, so only a sweep can have applied it."""
+    for _ in range(4):  # each time the supervisor waits longer before it starts it again
+        assert eventually(lambda: editor.pids("valkey-server"), 60)
+        for pid in editor.pids("valkey-server"):
+            kill(pid)
+    editor.act("create", "brokerless")
+    assert eventually(lambda: editor.kinds("brokerless") == WANTED, 90)
+    assert eventually(lambda: editor.told("tell", "brokerless") == APPLIED, 60)
+    editor.act("retire", "brokerless")
+    assert eventually(lambda: not editor.objects("brokerless"), 120)
+
+
+def test_a_frozen_watch_that_wakes_leaves_the_lead_to_the_other(editor: Editor) -> None:
+    (first,) = editor.pids("workers.watch")
+    before = editor.told("leader", "demo")
+    assert before["holder"].endswith(f":{first}")
+    other = [sys.executable, "-m", "workers.watch"]
+    with subprocess.Popen(other, cwd=ACT.parents[2], env=editor.environment) as second:
+        try:
+            os.kill(first, signal.SIGSTOP)
+            theirs = f":{second.pid}"
+            assert eventually(lambda: editor.told("leader", "demo")["holder"].endswith(theirs), 90)
+            os.kill(first, signal.SIGCONT)
+            editor.demo.until(r"watch +\| .*lost the lead")
+            after = editor.told("leader", "demo")
+            assert after["holder"].endswith(theirs) and after["epoch"] == before["epoch"] + 1
+        finally:
+            os.kill(first, signal.SIGCONT)
+            second.terminate()
+    mine = f":{first}"
+    assert eventually(lambda: editor.told("leader", "demo")["holder"].endswith(mine), 60)
