@@ -232,9 +232,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Each file stays with one worker, and so do folders that share something large: a control
     plane, a browser or a demo is started once. (Groups by mark need an older pytest.)
     """
-    from xdist.scheduler import LoadScopeScheduling
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-    class ByFolder(LoadScopeScheduling):
+    class ByFolder(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
             folder = file.split("/")[1]
