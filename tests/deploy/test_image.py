@@ -18,7 +18,8 @@ from embedded.processes import Command, free_port, spawn, stop, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text()
-pytestmark = pytest.mark.stack
+# Compressing static files is most of it, and slow on a busy machine.
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
 
 def copied() -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ import pytest
 
 from embedded.demo_process import DemoProcess, alive, eventually, kill, named
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 Kubectl = Callable[..., str]
 PASSWORD = r"platform admin +admin +(\S+)"
 
