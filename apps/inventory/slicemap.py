@@ -58,7 +58,7 @@ def slicemap(devices: Sequence[Device], links: dict[int, str] | None = None) -> 
     columns = min(len(cards), PER_ROW)
     lines = -(-len(cards) // PER_ROW)
     return format_html(
-        '<svg class="slicemap" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>',
+        '<svg class="slicemap" viewBox="0 0 {} {}" role="group" aria-label="{}">{}</svg>',
         columns * (WIDTH + GAP) - GAP,
         lines * (HEIGHT + GAP) - GAP,
         in_words(devices),
