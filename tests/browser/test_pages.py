@@ -85,6 +85,7 @@ def test_pages_are_accessible(world: World, tab: Opener, who: str) -> None:
             found.open(address)
             _inspect(axe, found)
             found.page.emulate_media(color_scheme="dark")
+            found.wait_until("document.documentElement.dataset.bsTheme == 'dark'")
             _inspect(axe, found, {"runOnly": ["color-contrast"]})
             found.page.emulate_media(color_scheme="light")
 
