@@ -44,7 +44,8 @@ def test_the_installed_rights_are_accepted_as_they_are(cluster: ApiCluster) -> N
 
 
 def test_a_watch_follows_what_happens(cluster: ApiCluster) -> None:
-    stop, seen = threading.Event(), []
+    stop = threading.Event()
+    seen: list[Step] = []
 
     def read() -> None:
         seen.extend(follow(cluster, kinds.SLICES, stop=stop, page_size=1))

@@ -24,7 +24,7 @@ def blocks(picture: str) -> list[tuple[str, int, int]]:
     ]
 
 
-def published(device: object) -> dict:  # type: ignore[type-arg]
+def published(device: object) -> dict:
     """A domain device as its driver would publish it."""
     from domain.devices import Device as Published
 
