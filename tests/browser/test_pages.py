@@ -91,10 +91,17 @@ def test_pages_are_accessible(world: World, tab: Opener, who: str) -> None:
 
 
 def _inspect(axe: Axe, found: Tab, options: dict[str, Any] | None = None) -> None:
+    """Note what is wrong, if it still is a moment later: a part may just have been swapped."""
+    if _findings(axe, found, options):
+        found.page.wait_for_timeout(500)
+        for finding in _findings(axe, found, options):
+            found.note(finding)
+
+
+def _findings(axe: Axe, found: Tab, options: dict[str, Any] | None) -> list[str]:
     answer = axe.run(found.page, options={"resultTypes": ["violations"], **(options or {})})
-    for finding in answer.response["violations"]:
-        if finding["impact"] in ("serious", "critical"):
-            found.note(_told(finding))
+    bad = [one for one in answer.response["violations"] if one["impact"] in ("serious", "critical")]
+    return [_told(one) for one in bad]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
