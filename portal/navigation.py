@@ -67,6 +67,7 @@ PAGES: tuple[tuple[str, tuple[Page, ...]], ...] = (
         "Teams",
         (
             Page("Tenants", "tenancy:list", "users", "t"),
+            Page("Quotas", "quotas:matrix", "scale", "q"),
             Page("Deployments", "deployments:list", "rocket", "m", of_tenant=True),
             Page("People", "tenancy:people", "user", "e", (PlatformRole.ADMIN,)),
         ),
