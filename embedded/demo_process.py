@@ -36,7 +36,7 @@ class DemoProcess:
     @classmethod
     def on(cls, state: Path, *arguments: str, through: Sequence[str] = ()) -> "DemoProcess":
         """One of this checkout, with its data in `state`."""
-        module = (sys.executable, "-m", "embedded.demo", f"--state={state}")
+        module = (sys.executable, "-m", "embedded.demo", "--die-with-parent", f"--state={state}")
         return cls([*through, *module, *arguments])
 
     def _read(self) -> None:
