@@ -190,7 +190,9 @@ def test_a_missing_secret_keeps_the_container_from_starting(live: Live, team: Te
 
 
 def test_a_sick_card_is_tainted_and_told_to_its_pod(live: Live, team: Team) -> None:
-    team.make(template(), deployment(server(), 1, claim="gpu"))
+    # A whole card: a sick one in MIG mode taints all of its partitions.
+    whole = 'device.attributes["gpu.nvidia.com"].productName.startsWith("NVIDIA H100")'
+    team.make(template(whole), deployment(server(), 1, claim="gpu"))
     team.ready(1)
     [claim] = team.all("ResourceClaim")
     [result] = claim["status"]["allocation"]["devices"]["results"]
