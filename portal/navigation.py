@@ -52,7 +52,7 @@ PAGES: tuple[tuple[str, tuple[Page, ...]], ...] = (
             Page("Nodes", "inventory:nodes", "server-2", "n", _PLATFORM),
             Page("Devices", "inventory:devices", "cpu", "d", _PLATFORM),
             Page("Claims", "claims:list", "ticket", "c"),
-            Page("Would it fit?", "claims:placement", "zoom-question", "w"),
+            Page("Would it fit?", "placement:what-if", "zoom-question", "w"),
         ),
     ),
     (

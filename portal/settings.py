@@ -92,7 +92,9 @@ INSTALLED_APPS = [
     "apps.claims",
     "apps.telemetry",
     "apps.quotas",
+    "apps.placement",
     "apps.deployments",
+    "apps.rollouts",
     "apps.api",
 ]
 MIDDLEWARE = [

@@ -23,6 +23,7 @@ urlpatterns = [
     path("", include("apps.inventory.urls")),
     path("", include("apps.claims.urls")),
     path("", include("apps.quotas.urls")),
+    path("", include("apps.placement.urls")),
     path("", include("apps.deployments.urls")),
     path("", include("apps.telemetry.urls")),
     path("", include("apps.common.urls")),

@@ -14,10 +14,10 @@ from rest_framework.response import Response
 
 from apps.api.asks import AskOut, answered
 from apps.api.base import Api
-from apps.claims import asking
 from apps.common import asks
 from apps.common.models import Ask
 from apps.inventory.models import Cluster, Pod
+from apps.placement import asking
 from apps.tenancy.models import PlatformRole, Tenant
 from apps.tenancy.selectors import require_platform, tenants_of
 from domain.errors import InvalidValue

@@ -1,20 +1,12 @@
 from django.urls import path
 
-from apps.claims import placement_views, views
+from apps.claims import views
 
 app_name = "claims"
 urlpatterns = [
     path("claims/", views.claim_list, name="list"),
     path("allocation/", views.allocation_page, name="allocation-page"),
     path("claims/<int:claim_id>/", views.claim_page, name="detail"),
-    path("claims/<int:claim_id>/why/", placement_views.why_claim, name="why"),
-    path("placement/", placement_views.what_if, name="placement"),
-    path("placement/shadow/", placement_views.shadow, name="shadow"),
-    path(
-        "placement/why/<slug:cluster>/<str:namespace>/<str:name>/",
-        placement_views.why_pod,
-        name="why-pod",
-    ),
     path("claims/of/<slug:cluster>/<str:uid>/", views.claim_by_uid, name="by-uid"),
     path("parts/claims/", views.summary_part, name="summary"),
     path("parts/holders/<slug:cluster>/<str:node>/", views.node_part, name="on-node"),

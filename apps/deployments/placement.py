@@ -3,12 +3,12 @@
 from typing import Any
 
 from apps.catalog import selectors as catalog
-from apps.claims import asking
 from apps.common import asks
 from apps.common.models import Ask
 from apps.deployments.models import AllocationPath, Deployment, ModelPool
 from apps.deployments.planning import Plan
 from apps.inventory.models import Pod
+from apps.placement import asking
 from domain import patterns
 from domain.manifests import claim_template, workload
 

@@ -8,13 +8,14 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.catalog import selectors as catalog
-from apps.claims import asking, selectors
-from apps.claims.placement_forms import PatternChoice, ShadowForm, WhatIf
+from apps.claims import selectors
 from apps.claims.tables import claim_word
 from apps.common import asks
 from apps.common.models import Ask
 from apps.inventory.models import Mirrored, Pod
 from apps.inventory.selectors import active_ids, events_about, freshness_of
+from apps.placement import asking
+from apps.placement.forms import PatternChoice, ShadowForm, WhatIf
 from apps.tenancy.models import PlatformRole
 from apps.tenancy.selectors import require_platform, tenants_of
 from domain.errors import InvalidValue
@@ -45,14 +46,14 @@ def what_if(request: HttpRequest) -> HttpResponse:
     )
     return render(
         request,
-        "claims/what_if.html",
+        "placement/what_if.html",
         {"form": form, "choice": choice, "problem": problem, "clusters": clusters},
     )
 
 
 def _answer_what_if(request: HttpRequest, form: WhatIf) -> HttpResponse:
     if not form.is_valid():
-        return render(request, "claims/what_if_refused.html", {"form": form})
+        return render(request, "placement/what_if_refused.html", {"form": form})
     cluster = form.clusters[form.cleaned_data["cluster"]]
     ask = asking.check(request.user, cluster, [form.cleaned_data["claim"]])
     return render(request, "parts/ask.html", {"ask": asks.wait(ask)})
@@ -100,7 +101,7 @@ def why_claim(request: HttpRequest, claim_id: int) -> HttpResponse:
         "fresh": freshness_of(claim.cluster),
         "events": events_about(claim.cluster_id, [claim.uid])[:10],
     }
-    return render(request, "claims/why.html", context)
+    return render(request, "placement/why.html", context)
 
 
 @require_GET
@@ -130,7 +131,7 @@ def _why(request: HttpRequest, pod: Pod) -> HttpResponse:
         "fresh": freshness_of(pod.cluster),
         "events": events_about(pod.cluster_id, [pod.uid])[:10],
     }
-    return render(request, "claims/why.html", context)
+    return render(request, "placement/why.html", context)
 
 
 # --- Shadow
@@ -140,9 +141,9 @@ def shadow(request: HttpRequest) -> HttpResponse:
     require_platform(request.user, *PlatformRole)
     form = ShadowForm(request.POST or None, **_choices(request))
     if request.method == "GET":
-        return render(request, "claims/shadow.html", {"form": form})
+        return render(request, "placement/shadow.html", {"form": form})
     if not form.is_valid():
-        return render(request, "claims/what_if_refused.html", {"form": form})
+        return render(request, "placement/what_if_refused.html", {"form": form})
     return render(request, "parts/ask.html", {"ask": asks.wait(_ask_shadow(request, form))})
 
 

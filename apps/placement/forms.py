@@ -6,8 +6,8 @@ from django import forms
 
 from apps.catalog import selectors as catalog
 from apps.catalog.models import PatternVersion
-from apps.claims.asking import LARGEST, claim_from_yaml
 from apps.inventory.models import Cluster
+from apps.placement.asking import LARGEST, claim_from_yaml
 from domain import patterns
 from domain.errors import InvalidValue
 from domain.patterns import Parameter

@@ -66,7 +66,7 @@ def test_a_pasted_claim_is_asked_as_the_api_has_it(
     client: Client, admin: User, cluster: Cluster
 ) -> None:
     data = {"cluster": cluster.slug, "claim": CLAIM}
-    page = log_in(client, admin).post(reverse("claims:placement"), data)
+    page = log_in(client, admin).post(reverse("placement:what-if"), data)
     assert page.status_code == 200
     assert b"Waiting for an answer" in page.content
     ask = last_ask()
@@ -91,7 +91,7 @@ def test_what_is_no_claim_is_refused_in_words(
     client: Client, admin: User, cluster: Cluster, text: str, said: str
 ) -> None:
     data = {"cluster": cluster.slug, "claim": text}
-    page = log_in(client, admin).post(reverse("claims:placement"), data)
+    page = log_in(client, admin).post(reverse("placement:what-if"), data)
     assert said in page.content.decode()
     assert not Ask.objects.exists()
 
@@ -100,17 +100,17 @@ def test_a_tenant_is_told_to_end_only_what_is_its_own(
     client: Client, alice: User, cluster: Cluster, waiting: Pod
 ) -> None:
     data = {"cluster": cluster.slug, "claim": CLAIM}
-    log_in(client, alice).post(reverse("claims:placement"), data)
+    log_in(client, alice).post(reverse("placement:what-if"), data)
     assert last_ask().question["may_end"] == ["vision"]
 
 
 def test_a_stranger_has_no_cluster_to_ask(
     client: Client, mallory: User, cluster: Cluster, waiting: Pod
 ) -> None:
-    page = log_in(client, mallory).get(reverse("claims:placement"))
+    page = log_in(client, mallory).get(reverse("placement:what-if"))
     assert b"No cluster to ask" in page.content
     data = {"cluster": cluster.slug, "claim": CLAIM}
-    log_in(client, mallory).post(reverse("claims:placement"), data)
+    log_in(client, mallory).post(reverse("placement:what-if"), data)
     assert not Ask.objects.exists()
 
 
@@ -118,29 +118,29 @@ def test_a_waiting_claim_is_asked_about_by_its_pod(
     client: Client, alice: User, waiting: Pod
 ) -> None:
     claim = Claim.objects.get()
-    page = log_in(client, alice).get(reverse("claims:why", args=[claim.pk]))
+    page = log_in(client, alice).get(reverse("placement:why-claim", args=[claim.pk]))
     assert b"As the scheduler said it last" in page.content
     assert last_ask().question["pod"] == "server-0"
     detail = client.get(reverse("claims:detail", args=[claim.pk]))
-    assert reverse("claims:why", args=[claim.pk]).encode() in detail.content
+    assert reverse("placement:why-claim", args=[claim.pk]).encode() in detail.content
 
 
 def test_a_waiting_claim_without_a_pod_is_asked_about_itself(
     client: Client, alice: User, waiting: Pod
 ) -> None:
     waiting.delete()
-    log_in(client, alice).get(reverse("claims:why", args=[Claim.objects.get().pk]))
+    log_in(client, alice).get(reverse("placement:why-claim", args=[Claim.objects.get().pk]))
     assert last_ask().question["claim"] == "wanted"
 
 
 def test_others_pods_are_not_there_for_a_stranger(
     client: Client, mallory: User, cluster: Cluster, waiting: Pod
 ) -> None:
-    url = reverse("claims:why-pod", args=[cluster.slug, "vision", "server-0"])
+    url = reverse("placement:why-pod", args=[cluster.slug, "vision", "server-0"])
     assert log_in(client, mallory).get(url).status_code == 404
-    claim = reverse("claims:why", args=[Claim.objects.get().pk])
+    claim = reverse("placement:why-claim", args=[Claim.objects.get().pk])
     assert client.get(claim).status_code == 404
-    assert client.get(reverse("claims:shadow")).status_code == 404
+    assert client.get(reverse("placement:shadow")).status_code == 404
 
 
 ANSWER: Json = {
@@ -205,7 +205,7 @@ def test_the_answer_names_filter_values_fixes_and_its_source(
     client: Client, alice: User, cluster: Cluster, waiting: Pod, answering: Callable[[Json], None]
 ) -> None:
     answering(ANSWER)
-    url = reverse("claims:why-pod", args=[cluster.slug, "vision", "server-0"])
+    url = reverse("placement:why-pod", args=[cluster.slug, "vision", "server-0"])
     page = log_in(client, alice).get(url).content.decode()
     for said in (
         "Why is server-0 waiting?",
@@ -227,7 +227,7 @@ def test_the_same_pages_show_the_answer_of_a_check(
 ) -> None:
     answering(ANSWER)
     data = {"cluster": cluster.slug, "claim": CLAIM}
-    page = log_in(client, admin).post(reverse("claims:placement"), data).content.decode()
+    page = log_in(client, admin).post(reverse("placement:what-if"), data).content.decode()
     assert "Does not fit now" in page
     assert "What would fit now" in page
 
@@ -258,7 +258,7 @@ def test_a_shadow_is_asked_of_a_tenant_s_namespaces(
         "node_label": "pool=a",
         "as_published": "on",
     }
-    page = log_in(client, admin).post(reverse("claims:shadow"), data)
+    page = log_in(client, admin).post(reverse("placement:shadow"), data)
     assert b"Waiting for an answer" in page.content
     assert last_ask().question == {
         "class": "gpu",
@@ -274,7 +274,7 @@ def test_a_shadow_of_what_is_not_there_is_refused(
     client: Client, admin: User, cluster: Cluster
 ) -> None:
     data = {"cluster": cluster.slug, "resource": "no", "device_class": "gpu", "node_label": "x"}
-    page = log_in(client, admin).post(reverse("claims:shadow"), data).content.decode()
+    page = log_in(client, admin).post(reverse("placement:shadow"), data).content.decode()
     assert "Node pool" in page
     assert "Resource of the device plugin" in page
     assert not Ask.objects.exists()
