@@ -77,8 +77,6 @@ class Migration(TimeStamped, Leased):
     preflight = models.JSONField(default=dict, blank=True)
     parity = models.JSONField(default=dict, blank=True)
     shadow = models.JSONField(default=dict, blank=True)
-    # The recovery drill: {"state", "started_at", "seconds", "text"}.
-    drill = models.JSONField(default=dict, blank=True)
     # The signed bundle of evidence, once it ended.
     evidence = models.JSONField(default=dict, blank=True)
 
@@ -193,24 +191,74 @@ class Workload(TimeStamped):
         return f"{self.namespace}/{self.name}"
 
 
-class NodeConversion(TimeStamped):
-    """One node on its way from device plugin to DRA, or back; steps of domain.rollout.conversion.
-
-    `before` holds what the recipe changed, as it was, so that the way back is the same recipe.
+class Study(TimeStamped, Leased):
+    """What a stage looked at, computed by a task: plan, preflight, shadow or report; the newest of
+    a kind counts.
     """
+
+    class Kind(models.TextChoices):
+        PLAN = "plan", "Plan"
+        PREFLIGHT = "preflight", "Preflight"
+        SHADOW = "shadow", "Shadow"
+        REPORT = "report", "Report"
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        RUNNING = "running", "Running"
+        DONE = "done", "Done"
+        FAILED = "failed", "Failed"
+
+    migration = models.ForeignKey(Migration, models.CASCADE, related_name="studies")
+    kind = models.CharField(max_length=10, choices=Kind)
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    body = models.JSONField(default=dict, blank=True)
+    problem = models.TextField(blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    asked_by = models.ForeignKey(
+        "tenancy.User", models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name_plural = "studies"
+        indexes = [models.Index(fields=["migration", "kind", "-id"], name="study_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.migration}"
+
+
+class NodeConversion(TimeStamped, Leased):
+    """One node on its way from device plugin to DRA, or back by the same recipe.
+
+    `was_cordoned` is how the node was found, so that the way back leaves it so.
+    """
+
+    class Direction(models.TextChoices):
+        FORTH = "forth", "To DRA"
+        BACK = "back", "Back to the device plugin"
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        RUNNING = "running", "Running"
+        BLOCKED = "blocked", "Blocked"
+        DONE = "done", "Done"
+        FAILED = "failed", "Failed"
 
     migration = models.ForeignKey(Migration, models.CASCADE, related_name="conversions")
     wave = models.ForeignKey(
         Wave, models.SET_NULL, null=True, blank=True, related_name="conversions"
     )
     node = models.CharField(max_length=253)
-    recipe = models.JSONField(default=dict)
-    before = models.JSONField(default=dict, blank=True)
-    state = models.CharField(max_length=30, default="waiting")
-    wanted = models.CharField(max_length=15, default="converted")
-    reason = models.TextField(blank=True)
-    owner = models.CharField(max_length=150, blank=True)
-    state_since = models.DateTimeField(null=True, blank=True)
+    direction = models.CharField(max_length=10, choices=Direction, default=Direction.FORTH)
+    recipe = models.JSONField(default=dict, blank=True)
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    step = models.CharField(max_length=40, blank=True)
+    cause = models.TextField(blank=True)
+    owner = models.CharField(max_length=200, blank=True)
+    was_cordoned = models.BooleanField(null=True, blank=True)
+    log = models.JSONField(default=list, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["migration", "node"]
@@ -220,6 +268,35 @@ class NodeConversion(TimeStamped):
 
     def __str__(self) -> str:
         return self.node
+
+
+class Drill(TimeStamped, Leased):
+    """A timed rehearsal of going back, before the old path may be retired."""
+
+    class State(models.TextChoices):
+        RUNNING = "running", "Running"
+        PASSED = "passed", "Passed"
+        FAILED = "failed", "Failed"
+        LEFT = "left", "Left"
+
+    migration = models.ForeignKey(Migration, models.CASCADE, related_name="drills")
+    state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
+    step = models.CharField(max_length=40, blank=True)
+    cause = models.TextField(blank=True)
+    owner = models.CharField(max_length=200, blank=True)
+    log = models.JSONField(default=list, blank=True)
+    seconds = models.FloatField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    asked_by = models.ForeignKey(
+        "tenancy.User", models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"drill of {self.migration}"
 
 
 class GateSample(models.Model):
