@@ -10,7 +10,7 @@ from django.db.models import Count, Min, Q, QuerySet
 
 from apps.claims.models import Claim, Use
 from apps.inventory.models import Mirrored, Pod
-from apps.inventory.selectors import active_ids
+from apps.inventory.selectors import active_ids, revision_of
 from apps.tenancy.selectors import tenants_of
 
 
@@ -18,6 +18,12 @@ def claims_for(user: Any) -> QuerySet[Claim]:
     """The claims that a person may see: all for platform roles, else those of their tenants."""
     found = Claim.objects.filter(cluster__in=active_ids()).select_related("cluster")
     return found if user.is_platform else found.filter(tenant__in=_slugs(user))
+
+
+def claims_revision(user: Any, cluster: str = "") -> str:
+    """A text that changes when the claims that a person may see do, or which those are."""
+    found = revision_of("resourceclaims", cluster=cluster)
+    return found if user.is_platform else f"{found}:{','.join(_slugs(user))}"
 
 
 def uses_for(user: Any) -> QuerySet[Use]:

@@ -36,10 +36,10 @@ def claim_list(request: HttpRequest) -> HttpResponseBase:
     return tables.respond(
         request,
         CLAIMS,
-        selectors.claims_for(request.user),
+        lambda: selectors.claims_for(request.user),
         "claims/list.html",
-        revision=lambda: revision_of("resourceclaims", cluster=cluster),
-        context={"fresh": freshness(cluster)},
+        revision=lambda: selectors.claims_revision(request.user, cluster),
+        context=lambda: {"fresh": freshness(cluster)},
     )
 
 
@@ -139,7 +139,7 @@ def allocation_page(request: HttpRequest) -> HttpResponse:
 def summary_part(request: HttpRequest) -> HttpResponse:
     """Pending, in use, allocated but unused, and the oldest that waits, for the overview."""
     cluster, tenant = request.GET.get("cluster", ""), request.GET.get("tenant", "")
-    etag = etag_of(request, revision_of("resourceclaims", cluster=cluster))
+    etag = etag_of(request, selectors.claims_revision(request.user, cluster))
     if (unchanged := not_modified(request, etag)) is not None:
         return unchanged
     claims = selectors.claims_for(request.user)

@@ -1,6 +1,7 @@
 """Parts that did not change: their ETag is made from what they depend on, before it is read."""
 
 from hashlib import blake2b
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -12,9 +13,15 @@ def etag_of(request: HttpRequest, *depends_on: object) -> str:
     """A quoted ETag for what this person sees at this address while `depends_on` stands."""
     # Empty parameters, which a search form sends along, make no difference.
     query = [(name, values) for name, values in request.GET.lists() if any(values)]
-    words = (settings.SECRET_KEY[:8], request.user.pk, request.path, query, *depends_on)
+    user: Any = request.user
+    words = (settings.SECRET_KEY[:8], user.pk, _roles(user), request.path, query, *depends_on)
     digest = blake2b("\0".join(map(str, words)).encode(), digest_size=16)
     return f'"{digest.hexdigest()}"'
+
+
+def _roles(user: Any) -> list[str]:
+    """Who loses a role must not be told that what they saw with it still stands."""
+    return sorted(getattr(user, "platform_roles", ()))
 
 
 def not_modified(request: HttpRequest, etag: str) -> HttpResponse | None:

@@ -1,15 +1,12 @@
 """A tenant's deployments: the list, one deployment live, and what may be done with it."""
 
-from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.common import asks, refusals, tables
@@ -20,6 +17,7 @@ from apps.deployments.forms import ScaleForm
 from apps.deployments.models import Deployment
 from apps.deployments.rendering import asked_of, manifests_of
 from apps.deployments.tables import DEPLOYMENTS
+from apps.inventory.selectors import freshness_of
 from apps.tenancy.models import Role, Tenant
 from apps.tenancy.selectors import role_in, tenant_for, tenants_of
 from domain import diffs
@@ -46,7 +44,7 @@ def deployment_list(request: HttpRequest, tenant: str) -> HttpResponseBase:
         rows,
         "deployments/list.html",
         revision=lambda: selectors.list_revision(found),
-        context={"tenant": found, "why_not": _why_not(request.user, found)},
+        context=lambda: {"tenant": found, "why_not": _why_not(request.user, found)},
     )
 
 
@@ -79,10 +77,10 @@ def deployment_page(request: HttpRequest, tenant: str, name: str) -> HttpRespons
 
 
 def _is_stale(deployment: Deployment) -> bool:
+    """What is shown is as old as what the watch last heard of the cluster."""
     if deployment.retired_at is not None:
         return False
-    limit = timezone.now() - timedelta(seconds=settings.STALE_AFTER_SECONDS)
-    return deployment.seen_at is not None and deployment.seen_at < limit
+    return freshness_of(deployment.cluster).kind == "stale"
 
 
 @require_GET

@@ -40,7 +40,7 @@ def cluster_list(request: HttpRequest) -> HttpResponseBase:
         selectors.clusters(),
         "inventory/clusters.html",
         revision=selectors.clusters_revision,
-        context={"is_admin": _is_admin(request), "switch": selectors.write_switch()},
+        context=lambda: {"is_admin": _is_admin(request), "switch": selectors.write_switch()},
     )
 
 

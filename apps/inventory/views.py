@@ -31,10 +31,10 @@ def node_list(request: HttpRequest) -> HttpResponseBase:
     return tables.respond(
         request,
         NODES,
-        selectors.nodes(),
+        selectors.nodes,
         "inventory/nodes.html",
         revision=lambda: selectors.revision_of("cards", cluster=cluster),
-        context={"fresh": selectors.freshness(cluster)},
+        context=lambda: {"fresh": selectors.freshness(cluster)},
     )
 
 
@@ -46,10 +46,10 @@ def device_list(request: HttpRequest) -> HttpResponseBase:
     return tables.respond(
         request,
         DEVICES,
-        selectors.devices(),
+        selectors.devices,
         "inventory/devices.html",
         revision=lambda: selectors.revision_of("cards", cluster=cluster),
-        context={"fresh": selectors.freshness(cluster)},
+        context=lambda: {"fresh": selectors.freshness(cluster)},
     )
 
 

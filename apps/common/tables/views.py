@@ -19,29 +19,34 @@ PART = "parts/list_body.html"
 def respond(
     request: HttpRequest,
     table: Table,
-    rows: QuerySet[Any],
+    rows: QuerySet[Any] | Callable[[], QuerySet[Any]],
     template: str,
     *,
     revision: Callable[[], str] | None = None,
-    context: dict[str, Any] | None = None,
+    context: dict[str, Any] | Callable[[], dict[str, Any]] | None = None,
     unavailable: Unavailable | None = None,
 ) -> HttpResponseBase:
     """The list as a page, as its part for htmx, or as a file with `?export=csv` or `json`.
 
-    `rows` are those the person may see, lazy. `revision` tells cheaply (one query) what the rows
-    depend on, as a text that changes with them; while it stands, the part answers 304 and no other
-    query runs. A list without it is sent anew each time.
+    `rows` are those the person may see. `revision` tells cheaply (one query) what the rows depend
+    on, as a text that changes with them; while it stands, the part answers 304 and no other query
+    runs: what asks the database to make `rows` or `context` is given as a function. A list without
+    a revision is sent anew each time. `context` is for the page around the list, not for the part.
     """
     etag = etag_of(request, revision()) if revision else ""
     is_part = wants_part(request)
     if is_part and (answer := not_modified(request, etag)):
         return answer
-    listing = Listing(request, table, rows, unavailable=unavailable)
+    found = rows() if callable(rows) else rows
+    listing = Listing(request, table, found, unavailable=unavailable)
     if (form := request.GET.get("export")) in ("csv", "json") and not unavailable:
         return export_response(listing, form)
     listing.etag = etag
-    held = {"listing": listing, **(context or {})}
-    response = render(request, PART if is_part else template, held)
+    if is_part:
+        response = render(request, PART, {"listing": listing})
+    else:
+        around = context() if callable(context) else context or {}
+        response = render(request, template, {"listing": listing, **around})
     patch_vary_headers(response, ["HX-Request"])
     if is_part and request.get_full_path() != listing.here:
         # A live search sends every field of its form; the address bar keeps what says something.
