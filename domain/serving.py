@@ -6,7 +6,7 @@ objects), Allocated (every replica has its devices and a node), Loaded (the mode
 words; none of them is guessed from another.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +16,17 @@ Raw = Mapping[str, Any]
 
 ORDER = ("Accepted", "Applied", "Allocated", "Loaded", "Ready")
 LONGEST_MESSAGE = 1000
-_CLAIM_REFUSED = "FailedResourceClaimCreation"
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a mirror knows of one pool. `events` are the latest of its pods, newest first."""
+    """What a mirror knows of one pool. `events` are the latest of its pods, newest first;
+    `workload` is the Deployment that makes them."""
 
     pods: Sequence[Raw]
     claims: Sequence[Raw]
     events: Sequence[Raw] = ()
+    workload: Raw | None = None
 
 
 def progress(seen: Seen, *, replicas: int, needs_claims: bool, generation: int) -> list[Condition]:
@@ -63,7 +64,8 @@ def _all(replicas: int) -> str:
 def why_waiting(seen: Seen, pods: Sequence[Raw]) -> tuple[str, str]:
     """The reason and the cluster's own message for the first pod that waits.
 
-    A claim that a quota refuses leaves no condition on its pod, only an event.
+    A claim that a quota refuses leaves no condition on its pod, only an event; a pod that one
+    refuses is not there at all, and its Deployment tells of it.
     """
     for pod in pods:
         if is_placed(pod):
@@ -77,19 +79,18 @@ def why_waiting(seen: Seen, pods: Sequence[Raw]) -> tuple[str, str]:
             return str(event.get("reason") or "Waiting"), str(event["message"])
     if waiting:
         return "WaitingForScheduler", "The scheduler has said nothing about the others yet."
-    return "WaitingForPods", "The others have not been created yet."
-
-
-def claim_refused(events: Iterable[Raw]) -> str:
-    """The message of the newest refusal to create a claim; "" if there was none."""
-    return next(
-        (
-            str(event.get("message", ""))
-            for event in events
-            if event.get("reason") == _CLAIM_REFUSED
-        ),
-        "",
+    return pods_refused(seen.workload) or (
+        "WaitingForPods",
+        "The others have not been created yet.",
     )
+
+
+def pods_refused(workload: Raw | None) -> tuple[str, str] | None:
+    """Why the API server takes no more pods, as the Deployment controller passes it on."""
+    for one in ((workload or {}).get("status") or {}).get("conditions") or ():
+        if one.get("type") == "ReplicaFailure" and one.get("status") == "True":
+            return str(one.get("reason") or "FailedCreate"), str(one.get("message") or "")
+    return None
 
 
 def _loaded(pods: Sequence[Raw], replicas: int, generation: int) -> Condition:

@@ -26,7 +26,7 @@ SWEEPS = {
     "apps.catalog.tasks.expire_approvals": 300,
     "apps.quotas.tasks.sweep_namespaces": 10,
     "apps.deployments.tasks.sweep_deployments": 10,
-    "apps.deployments.tasks.observe_clusters": 5,
+    "apps.deployments.tasks.observe_clusters": 10,
     "apps.telemetry.tasks.sweep_servers": 15,
     "apps.telemetry.tasks.sweep_readings": 300,
 }

@@ -4,6 +4,7 @@ Only the leader of a cluster writes, see apps.inventory.snapshot.lease. Whatever
 cluster, the database or this process, the next round begins from what both of them hold.
 """
 
+import functools
 import hashlib
 import queue
 import threading
@@ -33,6 +34,7 @@ from apps.inventory.snapshot import (
 from kube import client, features
 from kube.errors import BadCredentials, ClusterError, Forbidden
 from kube.watch import Broken, Listed, Step, follow
+from workers.telling import Telling
 
 log = structlog.get_logger(__name__)
 
@@ -160,6 +162,7 @@ class _Round:
         detailed["resourceclaims"] = claims.load(self.cluster_id)
         self.intake = Intake(watched, self.mirror, stored, detailed)
         self.credentials = _fingerprint(self.cluster_id)
+        self.telling = Telling(self.cluster_id, self.mirror)
         self.beat_at = 0.0
         self.served_at = time.monotonic()
 
@@ -169,6 +172,8 @@ class _Round:
             for one in self.watched
         ]
         threads.append(threading.Thread(target=self._feel_pulse, name="pulse", daemon=True))
+        tell = functools.partial(self.telling.run, self.over)
+        threads.append(threading.Thread(target=tell, name="telling", daemon=True))
         for thread in threads:
             thread.start()
         try:
@@ -216,7 +221,9 @@ class _Round:
         while not self.stopping.is_set():
             self._gather(batch)
             if not batch.is_empty or (self.intake.can_count and self.mirror.touched):
+                was_counting = self.stored.is_compared
                 self._store(batch)
+                self.telling.note(batch, is_first=self.stored.is_compared and not was_counting)
                 batch = Batch() if self.intake.can_count else batch.carried()
             if time.monotonic() - self.beat_at > HEARTBEAT_SECONDS:
                 self._beat()

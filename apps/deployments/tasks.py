@@ -1,6 +1,5 @@
 from typing import Any
 
-import structlog
 from celery import shared_task
 
 from apps.catalog.tasks import due
@@ -11,8 +10,6 @@ from apps.deployments.models import Deployment
 from apps.inventory import connections
 from apps.inventory.models import Cluster
 from kube.errors import ClusterError, Transient
-
-log = structlog.get_logger(__name__)
 
 LOG_LINES = 500
 LONGEST_ANSWER = 4000
@@ -31,7 +28,7 @@ def reconcile_deployment(deployment_id: int) -> None:
     reconcile.reconcile_deployment(deployment_id)
     row = Deployment.objects.filter(pk=deployment_id).first()
     if row is not None:
-        observe_cluster.delay(row.cluster_id)
+        observe_cluster.delay(row.cluster_id, [row.namespace])
 
 
 @shared_task
@@ -42,21 +39,18 @@ def sweep_deployments() -> None:
 
 
 @shared_task(soft_time_limit=25, time_limit=30)
-def observe_cluster(cluster_id: int) -> None:
-    """Note what became of a cluster's deployments. A cluster that is away changes nothing."""
+def observe_cluster(cluster_id: int, namespaces: list[str] | None = None) -> None:
+    """Note what the rows say of a cluster's deployments; the watch sends this after a change."""
     cluster = Cluster.objects.filter(pk=cluster_id, retired_at=None).first()
-    if cluster is None:
-        return
-    try:
-        observe.observe_cluster(cluster)
-    except ClusterError as error:
-        log.info("deployments not observed", cluster=cluster.slug, reason=error.reason)
+    if cluster is not None:
+        observe.observe_cluster(cluster, namespaces)
 
 
 @shared_task
 def observe_clusters() -> None:
+    """Whatever a lost message left."""
     for pk in selectors.live().order_by().values_list("cluster_id", flat=True).distinct():
-        observe_cluster.apply_async((pk,), expires=5)
+        observe_cluster.apply_async((pk,), expires=10)
 
 
 @asks.answers("deployments.logs")

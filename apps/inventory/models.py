@@ -23,7 +23,7 @@ class Cluster(TimeStamped, Leased):
 
     slug = models.CharField(max_length=50, unique=True, validators=[dns_label])
     name = models.CharField(max_length=100, validators=[MinLengthValidator(1)])
-    server = models.URLField(max_length=300)
+    server = models.CharField(max_length=500)  # checked by kube.credentials
     credentials = models.BinaryField(editable=False)
     credentials_expire_at = models.DateTimeField(null=True, blank=True)
     mode = models.CharField(max_length=10, choices=Mode, default=Mode.OBSERVE)

@@ -1,6 +1,6 @@
 """Reading what is known of clusters and their cards."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -203,6 +203,22 @@ def published_device(device: Device) -> dict[str, Any] | None:
                 found: dict[str, Any] = one
                 return found
     return None
+
+
+def is_listed(cluster: Cluster, kind: str) -> bool:
+    """Objects of this kind were listed in full once, so that what has no row is not there."""
+    rows = Revision.objects.filter(cluster=cluster, kind=kind)
+    return rows.exclude(listed_at=None).exists()
+
+
+def bodies_in(
+    cluster: Cluster, namespaces: Iterable[str], kinds: Iterable[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(kind, object) of everything mirrored in these namespaces, by name."""
+    rows = Mirrored.objects.filter(
+        cluster=cluster, kind__in=list(kinds), namespace__in=list(namespaces)
+    )
+    yield from rows.order_by("name").values_list("kind", "body").iterator(chunk_size=1000)
 
 
 def events_about(cluster_id: int, uids: Iterable[str]) -> QuerySet[Event]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from domain.manifests.labels import TENANT
 from kube.client import Json
 
 _CONTAINER = ("name", "resources", "ports", "restartPolicy", "image")
@@ -33,6 +34,8 @@ _POD_STATUS = (
     "reason",
     "message",
 )
+# Of a tenant's pods besides: what their deployment's conditions are told from.
+_OWN_STATUS = (*_POD_STATUS, "podIP", "containerStatuses")
 _NODE_STATUS = ("allocatable", "capacity", "conditions", "nodeInfo")
 _META = (
     "name",
@@ -73,13 +76,14 @@ def compact_pod(raw: Json) -> Json:
     if not spec.get("nodeName"):
         whole = body(raw, "v1", "Pod")
         return {**whole, "spec": {**spec, **_containers(spec, _without_env)}}
+    is_own = TENANT in (raw["metadata"].get("labels") or {})
     small = _some(spec, _POD_SPEC) | _containers(spec, lambda one: _some(one, _CONTAINER))
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": _some(raw["metadata"], _META),
         "spec": small,
-        "status": _some(status, _POD_STATUS),
+        "status": _some(status, _OWN_STATUS if is_own else _POD_STATUS),
     }
 
 
