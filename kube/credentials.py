@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
+import ipaddress
+import re
 import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +25,7 @@ from domain import plainyaml
 from kube.errors import BadCredentials
 
 LARGEST_KUBECONFIG = 512 * 1024
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?")
 INSTEAD = "Use a ServiceAccount token: this page shows the manifest and the command for one."
 
 _REFUSED_USER = {
@@ -180,10 +184,10 @@ def _server(url: str) -> str:
     url = url.strip().rstrip("/")
     try:
         parts = urlsplit(url)
-        usable = parts.scheme == "https" and bool(parts.hostname) and parts.port != 0
+        usable = parts.scheme == "https" and _is_host(parts.hostname or "") and parts.port != 0
     except ValueError:
         usable = False
-    if not usable or len(url) > 500:
+    if not usable or len(url) > 500 or not url.isascii() or not url.isprintable() or " " in url:
         raise BadCredentials(
             "bad_server", "The server must be an address such as https://api.example.org:6443."
         )
@@ -192,6 +196,15 @@ def _server(url: str) -> str:
             "bad_server", "The server's address must not hold a user, a query or a fragment."
         )
     return url
+
+
+def _is_host(host: str) -> bool:
+    """A name of one label or several, or an address; IPv6 comes without its brackets."""
+    if ":" in host:
+        with contextlib.suppress(ValueError):
+            return bool(ipaddress.IPv6Address(host))
+        return False
+    return _HOST.fullmatch(host) is not None
 
 
 def _token(token: str) -> str:

@@ -103,6 +103,12 @@ def test_what_a_cluster_entry_may_not_use_is_named(cluster: dict[str, Any]) -> N
         (kubeconfig(cluster={"server": "http://api"}), "bad_server"),
         (kubeconfig(cluster={"server": "https://user:pw@api"}), "bad_server"),
         (kubeconfig(cluster={"server": "https://[::"}), "bad_server"),
+        (kubeconfig(cluster={"server": "https://two words:6443"}), "bad_server"),
+        (kubeconfig(cluster={"server": "https://-api"}), "bad_server"),
+        (kubeconfig(cluster={"server": "https://ap\ni:6443"}), "bad_server"),
+        (kubeconfig(cluster={"server": "https://\u0430pi.example"}), "bad_server"),
+        (kubeconfig(cluster={"server": "https://api:99999"}), "bad_server"),
+        (kubeconfig(cluster={"server": "https://api?x=1"}), "bad_server"),
         (kubeconfig(cluster={"certificate-authority-data": "%%%"}), "bad_base64"),
         (
             kubeconfig(
@@ -116,6 +122,22 @@ def test_what_is_no_kubeconfig_is_refused_with_a_code(text: str, code: str) -> N
     with pytest.raises(BadCredentials) as refused:
         credentials.from_kubeconfig(text)
     assert refused.value.code == code and len(refused.value.message) < 400
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "https://kube-api:6443",
+        "https://localhost",
+        "https://10.0.0.1:6443",
+        "https://[fd00::1]:6443",
+        "https://api.lab.internal.",
+        "https://rancher.example.org/k8s/clusters/c-m-x1",
+        "https://api_server:443",
+    ],
+)
+def test_any_host_that_a_kubeconfig_may_carry_is_taken(server: str) -> None:
+    assert credentials.from_kubeconfig(kubeconfig(cluster={"server": server})).server == server
 
 
 def test_a_broken_certificate_is_no_certificate() -> None:
