@@ -6,7 +6,7 @@ cannot be used stops the start with a sentence that names the variable.
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -26,6 +26,7 @@ class Setting:
     default: str
     help: str
     is_secret: bool = False
+    is_optional: bool = False
 
 
 KNOWN: dict[str, Setting] = {}
@@ -68,18 +69,32 @@ def secret(name: str, default: str | None, help: str) -> str:
 
     Without a default, leaving both unset stops the start.
     """
+    value = _secret(name, default, help)
+    if not value:
+        raise BadSetting(name, f"is not set; set it or {PREFIX}{name}_FILE ({help})")
+    return value
+
+
+def secrets(name: str, default: str | None, help: str) -> list[str]:
+    """Several, separated by commas or line breaks; without a default at least one must be set."""
+    value = _secret(name, default, help)
+    found = [one.strip() for one in value.replace("\n", ",").split(",") if one.strip()]
+    if not found and default is None:
+        raise BadSetting(name, f"is not set; set it or {PREFIX}{name}_FILE ({help})")
+    return found
+
+
+def _secret(name: str, default: str | None, help: str) -> str:
     value = _read(name, None, help, is_secret=True)
+    if default is not None:
+        KNOWN[name] = replace(KNOWN[name], is_optional=True)
     path = os.environ.get(f"{PREFIX}{name}_FILE")
     if path is not None:
         try:
             value = Path(path).read_text(encoding="utf-8").rstrip("\n")
         except (OSError, UnicodeDecodeError) as error:
             raise BadSetting(f"{name}_FILE", f"cannot be read: {error}") from None
-    if value is None:
-        value = default
-    if not value:
-        raise BadSetting(name, f"is not set; set it or {PREFIX}{name}_FILE ({help})")
-    return value
+    return (default or "") if value is None else value
 
 
 def database(name: str, default: str | None, help: str) -> dict[str, object]:

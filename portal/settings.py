@@ -18,17 +18,14 @@ BASE_DIR = Path(__file__).resolve().parents[1]
 SECRET_KEY = env.secret(
     "SECRET_KEY", None, "signs sessions and one-time links; at least 32 random characters"
 )
-SECRET_KEY_FALLBACKS = env.words(
+SECRET_KEY_FALLBACKS = env.secrets(
     "SECRET_KEY_FALLBACKS", "", "earlier secret keys that are still accepted, newest first"
 )
-CREDENTIAL_KEYS = [
-    key.strip()
-    for key in env.secret(
-        "CREDENTIAL_KEYS",
-        None,
-        "Fernet keys for cluster credentials, comma separated; the first encrypts, all decrypt",
-    ).split(",")
-]
+CREDENTIAL_KEYS = env.secrets(
+    "CREDENTIAL_KEYS",
+    None,
+    "Fernet keys for cluster credentials, comma separated; the first encrypts, all decrypt",
+)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", "host names it answers to")
 PUBLIC_URL = env.text(
     "PUBLIC_URL", "http://localhost:8000", "the address people use, without a final slash"
@@ -175,6 +172,11 @@ OIDC_NAME = env.text(
 )
 OIDC_GROUPS_CLAIM = env.text(
     "OIDC_GROUPS_CLAIM", "groups", "the claim that lists a person's groups"
+)
+OIDC_CLUSTER_GROUPS_PREFIX = env.text(
+    "OIDC_CLUSTER_GROUPS_PREFIX",
+    "",
+    "what clusters that trust the same provider put before a group's name",
 )
 OIDC_ROLES = env.words(
     "OIDC_ROLES",

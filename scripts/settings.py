@@ -21,7 +21,8 @@ def table() -> str:
 
     rows = ["| variable | default | meaning |", "|---|---|---|"]
     for setting in sorted(env.KNOWN.values(), key=lambda one: (one.default != "", one.name)):
-        default = setting.default or ("must be set" if setting.is_secret else "none")
+        is_needed = setting.is_secret and not setting.is_optional
+        default = setting.default or ("must be set" if is_needed else "none")
         shown = f"`{default}`" if setting.default else default
         if str(ROOT) in shown:
             shown = shown.replace(f"{ROOT}/", "")

@@ -57,6 +57,22 @@ def test_a_missing_secret_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> No
     assert "CLAIMYARD_X is not set" in refusal(env.secret, "X", None, "signs things")
 
 
+def test_several_secrets_come_from_a_file_one_on_each_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "keys").write_text("newest\nolder, oldest\n")
+    monkeypatch.setenv("CLAIMYARD_X_FILE", str(tmp_path / "keys"))
+    assert env.secrets("X", "", "") == ["newest", "older", "oldest"]
+
+
+def test_several_secrets_may_be_none_where_there_is_a_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("CLAIMYARD_X", raising=False)
+    assert env.secrets("X", "", "") == []
+    assert "CLAIMYARD_X is not set" in refusal(env.secrets, "X", None, "opens things")
+
+
 def test_a_database_url_is_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAIMYARD_X", "postgresql://me:p%40ss@db:5433/yard?sslmode=require")
     found = env.database("X", None, "")
