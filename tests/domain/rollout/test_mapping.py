@@ -60,9 +60,15 @@ def whole(node: str = "n1", **labels: str) -> list[mapping.Offer]:
 
 
 def pod(resource: str = GPU, count: int = 1, **spec: Any) -> dict[str, Any]:
-    return {
-        "containers": [{"name": "server", "resources": {"limits": {resource: str(count)}}}]
-    } | spec
+    server = {"name": "server", "resources": {"limits": {resource: str(count)}}}
+    return {"containers": [server]} | spec
+
+
+def required(*expressions: dict[str, Any]) -> dict[str, Any]:
+    """A pod's affinity to nodes of which all of these hold."""
+    terms = [{"matchExpressions": list(expressions)}]
+    must = {"nodeSelectorTerms": terms}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": must}}
 
 
 def test_a_whole_card_becomes_a_claim_of_the_pattern_with_that_resource() -> None:
@@ -99,35 +105,13 @@ def test_where_the_pods_are_counts_more_than_where_they_could_be() -> None:
 
 
 def test_an_order_on_memory_becomes_the_parameter_and_is_no_lower_than_asked() -> None:
-    terms = [
-        {
-            "matchExpressions": [
-                {"key": "nvidia.com/gpu.memory", "operator": "Gt", "values": ["40000"]}
-            ]
-        }
-    ]
-    affinity = {
-        "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
-        }
-    }
+    affinity = required({"key": "nvidia.com/gpu.memory", "operator": "Gt", "values": ["40000"]})
     found = map_use(use_of(pod(affinity=affinity)), whole(), CATALOG, [])
     assert found.values["memory"] == "40001Mi"
 
 
 def test_an_affinity_that_no_pattern_can_say_is_a_reason() -> None:
-    terms = [
-        {
-            "matchExpressions": [
-                {"key": "nvidia.com/gpu.family", "operator": "NotIn", "values": ["volta"]}
-            ]
-        }
-    ]
-    affinity = {
-        "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
-        }
-    }
+    affinity = required({"key": "nvidia.com/gpu.family", "operator": "NotIn", "values": ["volta"]})
     found = map_use(use_of(pod(affinity=affinity)), whole(), CATALOG, [])
     assert found.reasons[0] == "No pattern can say: nvidia.com/gpu.family NotIn volta."
 
