@@ -23,14 +23,14 @@ class TenantSpace:
     """`limits` are devices per class, 0 for a class that is refused.
 
     `resources` are the extended resources through which a class is handed out on the device-plugin
-    path. `group` is the group of the tenant's people in the cluster's own login, if it has one.
+    path. `groups` are those of the tenant's people in the login that cluster and portal share.
     """
 
     tenant: str
     namespace: str
     limits: Mapping[str, int]
     resources: Mapping[str, Iterable[str]]
-    group: str = ""
+    groups: tuple[str, ...] = ()
 
 
 def render(space: TenantSpace) -> list[Manifest]:
@@ -68,10 +68,10 @@ def _binding(space: TenantSpace) -> Manifest:
     subjects: list[dict[str, str]] = [
         {"kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": space.namespace}
     ]
-    if space.group:
-        subjects.append(
-            {"kind": "Group", "name": space.group, "apiGroup": "rbac.authorization.k8s.io"}
-        )
+    subjects += [
+        {"kind": "Group", "name": group, "apiGroup": "rbac.authorization.k8s.io"}
+        for group in space.groups
+    ]
     return _object(space, "rbac.authorization.k8s.io/v1", "RoleBinding", VIEWER) | {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": VIEWER},
         "subjects": subjects,

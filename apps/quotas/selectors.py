@@ -8,6 +8,7 @@ from django.db.models import Count, Max, QuerySet, Sum
 from apps.catalog import selectors as catalog
 from apps.inventory.models import Cluster
 from apps.quotas.models import Charge, Quota, TenantNamespace
+from apps.tenancy import oidc
 from apps.tenancy.models import Tenant
 from domain import quota
 from domain.policies import TenantSpace
@@ -57,7 +58,7 @@ def space_of(row: TenantNamespace) -> TenantSpace:
         namespace=row.namespace,
         limits=limits,
         resources=catalog.resources_by_class(),
-        group=f"claimyard:{row.tenant.slug}",
+        groups=oidc.cluster_groups_of(row.tenant),
     )
 
 

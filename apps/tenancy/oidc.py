@@ -63,6 +63,20 @@ def grants_of(groups: Iterable[str], rules: Iterable[str]) -> Grants:
     return Grants(frozenset(platform), tenants)
 
 
+def cluster_groups_of(tenant: Tenant) -> tuple[str, ...]:
+    """The groups that have a role in this tenant, by the names that clusters know them under.
+
+    A cluster that trusts the same provider puts a prefix before each (`--oidc-groups-prefix`).
+    Names that Kubernetes keeps to itself are never given away.
+    """
+    found = {
+        f"{settings.OIDC_CLUSTER_GROUPS_PREFIX}{group}"
+        for group, what in parse_rules(settings.OIDC_ROLES)
+        if what.startswith(f"tenant:{tenant.slug}:")
+    }
+    return tuple(sorted(name for name in found if not name.startswith("system:")))
+
+
 @transaction.atomic
 def grant(user: User, grants: Grants) -> None:
     """Make the person's roles what the provider says now. May be repeated."""

@@ -10,7 +10,7 @@ def space(**changes: object) -> TenantSpace:
         "namespace": "team-vision",
         "limits": {"h100": 4, "l40s": 2, "mig": 0},
         "resources": {"h100": ["nvidia.com/gpu"], "l40s": ["nvidia.com/gpu"]},
-        "group": "claimyard:vision",
+        "groups": ("vision-people", "vision-leads"),
     }
     return TenantSpace(**(held | changes))  # type: ignore[arg-type]
 
@@ -48,6 +48,15 @@ def test_the_label_for_admin_access_is_never_given() -> None:
     assert not any("admin-access" in key for key in render(space())[0]["metadata"]["labels"])
 
 
+def bound(**changes: object) -> list[tuple[str, str]]:
+    (binding,) = [one for one in render(space(**changes)) if one["kind"] == "RoleBinding"]
+    return [(one["kind"], one["name"]) for one in binding["subjects"]]
+
+
+def test_the_tenants_groups_are_bound_beside_its_account() -> None:
+    account = ("ServiceAccount", "claimyard-server")
+    assert bound() == [account, ("Group", "vision-people"), ("Group", "vision-leads")]
+
+
 def test_without_a_login_group_only_the_account_is_bound() -> None:
-    (binding,) = [one for one in render(space(group="")) if one["kind"] == "RoleBinding"]
-    assert [one["kind"] for one in binding["subjects"]] == ["ServiceAccount"]
+    assert bound(groups=()) == [("ServiceAccount", "claimyard-server")]

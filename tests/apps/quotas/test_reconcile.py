@@ -110,3 +110,20 @@ def test_a_changed_limit_is_shown_and_put_back(
     services.put_back_namespace(actor=admin, row=row)
     reconcile_namespace(row.pk)
     assert limits(api, name)[key] == "0"
+
+
+def test_groups_of_the_login_are_bound_to_the_role_that_only_reads(
+    admin: Any, tenant: Any, cluster: Cluster, api: Any, name: str, settings: Any
+) -> None:
+    settings.OIDC_ROLES = ["ml=tenant:vision:editor", "guests=tenant:vision:viewer"]
+    row = give(admin, tenant, cluster, name)
+    assert groups(api, name) == {"ml", "guests"}
+    settings.OIDC_ROLES = ["ml=tenant:vision:editor"]
+    reconcile_namespace(row.pk)  # as the sweep after a restart with other settings
+    assert groups(api, name) == {"ml"}
+
+
+def groups(api: client.Cluster, name: str) -> set[str]:
+    binding = api.get(kinds.ROLE_BINDINGS, name, "claimyard-tenant-view")
+    assert binding["roleRef"]["name"] == "claimyard-tenant-view"
+    return {one["name"] for one in binding["subjects"] if one["kind"] == "Group"}

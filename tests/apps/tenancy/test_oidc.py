@@ -117,3 +117,12 @@ def test_groups_are_found_where_providers_put_them(
     claims: dict[str, Any], groups: list[str]
 ) -> None:
     assert oidc.groups_in(claims) == groups
+
+
+def test_the_tenants_groups_are_known_to_its_clusters_by_their_prefix(
+    tenant: Tenant, settings: Any
+) -> None:
+    settings.OIDC_ROLES = [*RULES, "system:masters=tenant:vision:viewer", "ml=tenant:other:viewer"]
+    assert oidc.cluster_groups_of(tenant) == ("ml", "ml-leads")
+    settings.OIDC_CLUSTER_GROUPS_PREFIX = "oidc:"
+    assert oidc.cluster_groups_of(tenant) == ("oidc:ml", "oidc:ml-leads", "oidc:system:masters")
