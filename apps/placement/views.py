@@ -1,19 +1,17 @@
-"""Would it fit, why does it wait, and what if the device plugin's workloads asked by claims."""
+"""Would it fit, and what if the device plugin's workloads asked by claims."""
 
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_GET, require_http_methods
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods
 
 from apps.catalog import selectors as catalog
 from apps.claims import selectors
-from apps.claims.tables import claim_word
 from apps.common import asks
 from apps.common.models import Ask
 from apps.inventory.models import Mirrored, Pod
-from apps.inventory.selectors import active_ids, events_about, freshness_of
 from apps.placement import asking
 from apps.placement.forms import PatternChoice, ShadowForm, WhatIf
 from apps.tenancy.models import PlatformRole
@@ -34,13 +32,15 @@ spec:
 @require_http_methods(["GET", "POST"])
 @login_required
 def what_if(request: HttpRequest) -> HttpResponse:
-    """GET may name a pattern and its parameters: the claim is written from them."""
+    """GET may name a pattern with its parameters, or a claim: the text to begin with."""
     user: Any = request.user
     clusters = asking.clusters_for(user)
     if request.method == "POST":
         return _answer_what_if(request, WhatIf(request.POST, clusters=clusters))
     choice = PatternChoice(request.GET or None, versions=_versions(user))
     text, problem = _claim_text(choice)
+    if choice.pattern is None and (known := _known_claim(request)):
+        text = known
     form = WhatIf(
         initial={"claim": text, "cluster": request.GET.get("cluster", "")}, clusters=clusters
     )
@@ -80,58 +80,17 @@ def _claim_text(choice: PatternChoice) -> tuple[str, str]:
     return EXAMPLE.format(class_name=next(iter(names), "gpu.nvidia.com")), ""
 
 
-# --- Why
-@require_GET
-@login_required
-def why_claim(request: HttpRequest, claim_id: int) -> HttpResponse:
-    """Why a claim waits: its pod decides, where one is known."""
-    claim = get_object_or_404(selectors.claims_for(request.user), pk=claim_id)
-    pods = [pod for pod in selectors.pods_of(claim) if not pod.node_name]
-    if pods:
-        return _why(request, pods[0])
-    ask = asking.why(request.user, claim.cluster, claim.namespace, claim.tenant, claim=claim.name)
-    context = {
-        "name": claim.name,
-        "namespace": claim.namespace,
-        "cluster": claim.cluster,
-        "claim": claim,
-        "word": claim_word(claim),
-        "since": claim.created_at,
-        "ask": asks.wait(ask),
-        "fresh": freshness_of(claim.cluster),
-        "events": events_about(claim.cluster_id, [claim.uid])[:10],
-    }
-    return render(request, "placement/why.html", context)
-
-
-@require_GET
-@login_required
-def why_pod(request: HttpRequest, cluster: str, namespace: str, name: str) -> HttpResponse:
-    found = Pod.objects.filter(cluster__in=active_ids(), cluster__slug=cluster)
-    user: Any = request.user
-    if not user.is_platform:
-        found = found.filter(tenant__in=tenants_of(user).values_list("slug", flat=True))
-    return _why(
-        request,
-        get_object_or_404(found.select_related("cluster"), namespace=namespace, name=name),
+def _known_claim(request: HttpRequest) -> str:
+    """The claim that the address names, if there is one that the person may see."""
+    named = {name: request.GET.get(name, "") for name in ("cluster", "namespace", "claim")}
+    if not all(named.values()):
+        return ""
+    rows = selectors.claims_for(request.user).filter(
+        cluster__slug=named["cluster"], namespace=named["namespace"], name=named["claim"]
     )
-
-
-def _why(request: HttpRequest, pod: Pod) -> HttpResponse:
-    ask = asking.why(request.user, pod.cluster, pod.namespace, pod.tenant, pod=pod.name)
-    context = {
-        "name": pod.name,
-        "namespace": pod.namespace,
-        "cluster": pod.cluster,
-        "pod": pod,
-        "word": pod.phase,
-        "since": pod.created_at,
-        "waiting": pod.waiting,
-        "ask": asks.wait(ask),
-        "fresh": freshness_of(pod.cluster),
-        "events": events_about(pod.cluster_id, [pod.uid])[:10],
-    }
-    return render(request, "placement/why.html", context)
+    claim = rows.first()
+    body = selectors.whole_claim(claim) if claim is not None else None
+    return asking.as_yaml(body) if body else ""
 
 
 # --- Shadow

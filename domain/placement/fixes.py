@@ -7,14 +7,14 @@ and `Fixes.partial` says when they ran out, so "none found" is never "none exist
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, Literal
 
 from domain.placement.amounts import Amount, NotAnAmount, parse
-from domain.placement.devices import Device, Taint
+from domain.placement.devices import Device
 from domain.placement.evictions import Eviction, moved, pods_of, smallest
 from domain.placement.features import DEFAULT, Features
-from domain.placement.fleet import Fleet, Upsert, apply
+from domain.placement.fix import MOST_VALUES, Fix, distinct, shown, toleration
+from domain.placement.fleet import Fleet
+from domain.placement.node_fixes import less_of_node, other_nodes
 from domain.placement.trials import (
     OutOfTries,
     Raw,
@@ -25,20 +25,7 @@ from domain.placement.trials import (
     with_request,
 )
 
-FixKind = Literal["fewer", "lower", "pattern", "tolerate", "nodes", "selector", "move", "end"]
-MOST_VALUES = 6
 _QUANTITY = re.compile(r"quantity\(\s*([\"'])([^\"']+)\1\s*\)")
-
-
-@dataclass(frozen=True, slots=True)
-class Fix:
-    """One change, in words and as the claims it leads to. `nodes`: where it would fit then."""
-
-    kind: FixKind
-    text: str
-    nodes: tuple[str, ...]
-    claims: tuple[Raw, ...] = ()
-    ends: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +55,16 @@ def nearest_fixes(
     found: list[Fix] = []
     tries, partial = 0, False
     others = _others(candidates or {})
-    for search in (_fewer, _lower, others, _tolerating, _nodes, _selectors, _ending(may_end)):
+    for search in (
+        _fewer,
+        _lower,
+        less_of_node,
+        others,
+        _tolerating,
+        other_nodes,
+        _selectors,
+        _ending(may_end),
+    ):
         trials = Trials(fleet, features, tries_each, is_over)
         try:
             found.extend(search(trials, wanted))  # keeps what came before the tries ran out
@@ -193,58 +189,13 @@ def _others(candidates: Mapping[str, Sequence[Raw]]) -> Search:
 def _tolerating(trials: Trials, wanted: Wanted) -> Iterator[Fix]:
     rules = (rule.taint for rule in trials.fleet.rules.values())
     own = (taint for device in _devices(trials.fleet) for taint in device.taints)
-    for taint in _distinct((*rules, *own)):
+    for taint in distinct((*rules, *own)):
         claims = wanted.claims
         for spot, _, body in requests_of(wanted.claims):
-            tolerations = [*(body.get("tolerations") or ()), _toleration(taint)]
+            tolerations = [*(body.get("tolerations") or ()), toleration(taint)]
             claims = with_request(claims, spot, tolerations=tolerations)
         if nodes := trials.where(replace(wanted, claims=claims)):
-            yield Fix("tolerate", f"Tolerate the device taint {_shown(taint)}", nodes, claims)
-
-
-def _distinct(taints: Iterable[Taint]) -> list[Taint]:
-    found = dict.fromkeys(one for one in taints if one.prevents_scheduling)
-    return list(islice(found, MOST_VALUES))
-
-
-def _shown(taint: Taint) -> str:
-    value = f"={taint.value}" if taint.value else ""
-    return f"{taint.key}{value}:{taint.effect}"
-
-
-def _toleration(taint: Taint) -> dict[str, Any]:
-    return {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
-
-
-def _nodes(trials: Trials, wanted: Wanted) -> Iterator[Fix]:
-    """What keeps a pod off nodes: its selector, their taints, a cordon."""
-    if wanted.pod is None:
-        return
-    pod = wanted.pod
-    spec = pod.get("spec") or {}
-    chosen = spec.get("nodeSelector") or {}
-    if chosen or (spec.get("affinity") or {}).get("nodeAffinity"):
-        anywhere = {**spec, "nodeSelector": {}}
-        anywhere.pop("affinity", None)
-        if nodes := trials.where(replace(wanted, pod={**pod, "spec": anywhere})):
-            said = ", ".join(f"{key}={value}" for key, value in chosen.items()) or "its affinity"
-            yield Fix("nodes", f"Let it run on other nodes than those with {said}", nodes)
-    raws = [(node.name, node.raw.get("spec") or {}) for node in trials.fleet.nodes.values()]
-    for taint in _distinct(
-        Taint(str(one.get("key")), str(one.get("value") or ""), str(one.get("effect")))
-        for _, raw in raws
-        for one in raw.get("taints") or ()
-    ):
-        tolerations = [*(spec.get("tolerations") or ()), _toleration(taint)]
-        changed = {**pod, "spec": {**spec, "tolerations": tolerations}}
-        if nodes := trials.where(replace(wanted, pod=changed)):
-            yield Fix("tolerate", f"Tolerate the node taint {_shown(taint)}", nodes)
-    for name in sorted(name for name, raw in raws if raw.get("unschedulable"))[:MOST_VALUES]:
-        open_again = dict(trials.fleet.nodes[name].raw)
-        open_again["spec"] = {**(open_again.get("spec") or {}), "unschedulable": False}
-        fleet = apply(trials.fleet, Upsert({**open_again, "kind": "Node"}))
-        if nodes := trials.where(wanted, fleet, [name]):
-            yield Fix("nodes", f"Let pods onto {name} again, which is cordoned", nodes)
+            yield Fix("tolerate", f"Tolerate the device taint {shown(taint)}", nodes, claims)
 
 
 def _selectors(trials: Trials, wanted: Wanted) -> Iterator[Fix]:

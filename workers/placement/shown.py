@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from domain.diffs import to_yaml
 from domain.placement import Features, Fleet, Funnel, PodFit, explain
 from domain.placement.fixes import Fixes
 from domain.placement.fragments import Fragmentation
@@ -45,6 +46,7 @@ def fixes_json(fixes: Fixes) -> Json:
                 "text": fix.text,
                 "nodes": list(fix.nodes[:SHOWN_NODES]),
                 "claims": [dict(claim) for claim in fix.claims],
+                "yaml": "---\n".join(to_yaml({"spec": one["spec"]}) for one in fix.claims),
                 "ends": list(fix.ends),
             }
             for fix in fixes.found

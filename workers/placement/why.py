@@ -1,6 +1,7 @@
 """Why something in the cluster waits: every node's reason, every filter, and what would help."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from domain.errors import InvalidValue
@@ -9,6 +10,7 @@ from domain.placement.fixes import nearest_fixes
 from domain.placement.trials import Wanted, wanted_by
 from workers.placement.answers import check_claims, check_pod
 from workers.placement.kinds import Deadline, Json, answers, candidates, may_end, text
+from workers.placement.layers import layers_json
 from workers.placement.shown import fixes_json
 from workers.placement.warm import Snapshot
 
@@ -27,6 +29,9 @@ def why(snapshot: Snapshot, question: Json) -> Json:
         subject = {"kind": "ResourceClaim", "namespace": namespace, "name": text(question, "claim")}
         answer, wanted = _why_claim(snapshot, subject, deadline)
     answer["subject"] = subject
+    raw = snapshot.fleet.pods.get((namespace, subject["name"])) if "pod" in question else None
+    seen = wanted if raw is None else replace(wanted, pod=raw.raw)
+    answer["layers"] = layers_json(snapshot, subject, seen, answer)
     if answer["outcome"] == "no":
         found = nearest_fixes(
             snapshot.fleet,

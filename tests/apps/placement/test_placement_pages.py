@@ -166,6 +166,22 @@ ANSWER: Json = {
             "problem": "",
         }
     ],
+    "layers": [
+        {
+            "name": name,
+            "verdict": verdict,
+            "text": text,
+            "source": "the placement engine",
+            "at": None,
+            "words": "",
+            "is_first": name == "Device selection",
+        }
+        for name, verdict, text in (
+            ("Quota", "passed", "gpu: 1 of 4 charged"),
+            ("Device selection", "stuck", "takes away the last 4 devices"),
+            ("Node", "none", "Not reached"),
+        )
+    ],
     "fixes": {
         "found": [
             {"kind": "lower", "text": "Ask for <24Gi>", "nodes": ["n1"], "claims": [], "ends": []}
@@ -211,6 +227,8 @@ def test_the_answer_names_filter_values_fixes_and_its_source(
         "Why is server-0 waiting?",
         "cannot allocate all claims",
         "Nothing is left after this",
+        "gpu: 1 of 4 charged",
+        "<details open>",
         "memory is 24Gi (4)",
         "Ask for &lt;24Gi&gt;",
         "cut short",

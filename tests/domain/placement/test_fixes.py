@@ -197,3 +197,46 @@ def test_fewer_devices_are_tried_with_the_pod_that_asks_for_them(waiting: Raw) -
     fleet = fleet_of(*cards(2), small, more, template(request(count=5)))
     (found,) = of_kind(nearest_fixes(fleet, wanted_by(fleet, waiting), RUNNING), "fewer")
     assert (found.text, found.nodes) == ("Ask for 2 instead of 5 in r0", ("node-0",))
+
+
+def test_the_label_of_the_node_pool_that_has_room_is_named(waiting: Raw) -> None:
+    waiting["spec"]["nodeSelector"] = {"pool": "a"}
+    there = node("there")
+    there["metadata"]["labels"] = {"pool": "b"}
+    devices = published(device("x"), node_name="there")
+    fleet = Fleet.build([there, device_class(), template(), devices])
+    (found,) = of_kind(nearest_fixes(fleet, wanted_by(fleet, waiting), RUNNING), "nodes")
+    assert found.text == "Let it run on other nodes than those with pool=a, such as pool=b"
+
+
+def test_a_pod_is_told_how_much_cpu_and_memory_the_node_with_the_devices_has_left(
+    waiting: Raw,
+) -> None:
+    asked = {"cpu": "12", "memory": "100Gi"}
+    waiting["spec"]["containers"][0]["resources"] = {"requests": asked, "limits": dict(asked)}
+    small = node("small")
+    small["status"]["allocatable"] = {"cpu": "8", "memory": "64Gi", "pods": "10"}
+    other = pod("other")
+    other["spec"]["nodeName"] = "small"
+    other["spec"]["containers"] = [
+        {"name": "o", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
+    ]
+    devices = published(device("a"), node_name="small")
+    fleet = Fleet.build([small, other, device_class(), template(), devices])
+    (found,) = of_kind(nearest_fixes(fleet, wanted_by(fleet, waiting), RUNNING), "resources")
+    name = waiting["spec"]["containers"][0]["name"]
+    assert found.text == (
+        f"Ask for 7500m of cpu instead of 12 in container {name}"
+        f" and 63Gi of memory instead of 100Gi in container {name}"
+    )
+    assert found.nodes == ("small",)
+    assert found.pod is not None
+    assert found.pod["spec"]["containers"][0]["resources"]["limits"]["cpu"] == "7500m"
+
+
+def test_less_cpu_is_not_proposed_where_it_would_not_help(waiting: Raw) -> None:
+    waiting["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "12"}}
+    small = node("small")
+    small["status"]["allocatable"]["cpu"] = "2"
+    fleet = Fleet.build([small, device_class(), template()])
+    assert of_kind(nearest_fixes(fleet, wanted_by(fleet, waiting), RUNNING), "resources") == []

@@ -7,7 +7,7 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.common.models import Ask
-from apps.inventory.models import Revision
+from apps.inventory.models import Event, Pod, Revision
 from domain.placement import Fleet, fitting, place
 from tests.workers.placement.test_placement_worker import (
     BIG,
@@ -308,3 +308,72 @@ def test_cards_that_the_plugin_shares_count_once(plugin: Mirror) -> None:
     meta = {"name": "old", "labels": {"nvidia.com/gpu.replicas": "4"}}
     plugin.put("nodes", {"metadata": meta, "status": {"allocatable": {RESOURCE: "8"}}})
     assert answered(plugin, "shadow", ASKED | {"as_published": True})["before"]["cards"] == 4
+
+
+def of(found: Json, name: str) -> Json:
+    layer: Json = next(one for one in found["layers"] if one["name"] == name)
+    return layer
+
+
+def test_the_layers_say_how_far_a_pod_has_come(mirror: Mirror) -> None:
+    give(mirror, ("resourceclaimtemplates", template(3)), ("pods", pod()))
+    found = answered(mirror, "why", WHO)
+    assert [one["name"] for one in found["layers"]] == [
+        "Approval",
+        "Quota",
+        "Admission checks",
+        "Class",
+        "Device selection",
+        "Node",
+        "Image and start",
+    ]
+    assert [one["name"] for one in found["layers"] if one["is_first"]] == ["Device selection"]
+    assert of(found, "Class")["verdict"] == "passed"
+    assert of(found, "Node")["verdict"] == "none"
+    assert "2 is the most there is" in of(found, "Device selection")["text"]
+
+
+def test_a_claim_that_quota_refused_is_the_first_reason(mirror: Mirror) -> None:
+    give(mirror, ("resourceclaimtemplates", template(1)), ("pods", pod()))
+    Pod.objects.create(
+        cluster=mirror.cluster, uid="uid-p", namespace="vision", name="p", phase="Pending"
+    )
+    said = 'resourceclaims "p-gpu" is forbidden: exceeded quota: claimyard, limited: gpu=1'
+    Event.objects.create(
+        cluster=mirror.cluster,
+        uid="e1",
+        about_kind="Pod",
+        about_uid="uid-p",
+        about_name="p",
+        reason="FailedResourceClaimCreation",
+        message=said,
+        last_at=timezone.now(),
+    )
+    found = answered(mirror, "why", WHO)
+    quota = of(found, "Quota")
+    assert (quota["verdict"], quota["words"], quota["is_first"]) == ("stuck", said, True)
+    assert of(found, "Admission checks")["verdict"] == "none"
+
+
+def test_a_gate_holds_a_pod_back_before_its_devices_count(mirror: Mirror) -> None:
+    gated = pod(schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])
+    give(mirror, ("resourceclaimtemplates", template(1)), ("pods", gated))
+    found = answered(mirror, "why", WHO)
+    assert of(found, "Admission checks")["is_first"]
+
+
+def test_a_container_that_does_not_start_is_named(mirror: Mirror) -> None:
+    placed = pod(nodeName="n1")
+    give(mirror, ("resourceclaimtemplates", template(1)), ("pods", placed))
+    waiting = {"name": "main", "state": "waiting", "reason": "ErrImagePull", "message": "no such"}
+    Pod.objects.create(
+        cluster=mirror.cluster,
+        uid="uid-p",
+        namespace="vision",
+        name="p",
+        phase="Pending",
+        node_name="n1",
+        containers=[waiting],
+    )
+    start = of(answered(mirror, "why", WHO), "Image and start")
+    assert (start["is_first"], start["words"]) == (True, "no such")
