@@ -17,7 +17,8 @@ MOST_REPLICAS = 1000
 
 @dataclass(frozen=True, slots=True)
 class PoolAsked:
-    """`version` 0 means the newest approved version of the pattern."""
+    """`version` 0 means the newest approved version of the pattern; `weight` None says nothing
+    about its part of the requests, see domain.routing.weights."""
 
     pattern: str
     replicas: int = 1
@@ -25,6 +26,7 @@ class PoolAsked:
     path: Path = "dra"
     version: int = 0
     name: str = "main"
+    weight: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

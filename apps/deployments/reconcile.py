@@ -19,10 +19,13 @@ from domain import conditions
 from domain.conditions import Condition
 from domain.errors import DomainError
 from domain.manifests import Manifest, selector_of
+from domain.manifests.labels import POOL
 from kube import client, kinds
 from kube.errors import NotFound, Permanent, Transient
 
 LEASE_SECONDS = 60
+# What shares the requests between pools.
+SHARING = ("Service", "HTTPRoute")
 # In the order of their removal: what makes pods first.
 OWNED = (kinds.DEPLOYMENTS, kinds.DISRUPTION_BUDGETS, kinds.SERVICES, kinds.TEMPLATES)
 
@@ -50,17 +53,26 @@ def reconcile_deployment(deployment_id: int) -> None:
 
 def _apply(deployment: Deployment) -> dict[str, Any]:
     touch = not deployment.is_settled
+    only_weights = touch and deployment.observed_generation >= deployment.content_generation
     try:
-        if touch:
+        # Asking for a device to surge onto takes its time, and weights may have to change fast.
+        if touch and not only_weights:
             surge.decide(deployment)
         manifests = manifests_of(deployment)
     except DomainError as refusal:
         outcome = writing.Outcome(Condition("Applied", "False", "Invalid", str(refusal)))
         return record(deployment, outcome)
+    if only_weights:
+        manifests = [one for one in manifests if one["kind"] in SHARING]
     outcome = writing.keep_so(deployment.cluster, manifests, force=touch, touch=touch)
-    if outcome.condition.status == "True" and deployment.cluster.mode == "manage":
+    may_prune = outcome.condition.status == "True" and deployment.cluster.mode == "manage"
+    if may_prune and not only_weights:
         outcome = _prune(deployment, manifests, outcome)
-    return record(deployment, outcome)
+    changes = record(deployment, outcome)
+    if _end_pools(deployment, outcome):
+        return changes
+    # A pool that is still ending keeps the row unsettled, so that the sweep comes again.
+    return changes | {"observed_generation": deployment.observed_generation}
 
 
 def _prune(
@@ -126,13 +138,35 @@ def _retire(deployment: Deployment) -> dict[str, Any]:
     return record(deployment, outcome) | {"observed_generation": deployment.observed_generation}
 
 
-def _still_there(connection: client.Cluster, deployment: Deployment) -> list[str]:
+def _end_pools(deployment: Deployment, outcome: writing.Outcome) -> bool:
+    """Forget retiring pools of which nothing is left; whether there is none any more."""
+    retiring = list(deployment.pools.exclude(retiring_at=None))
+    if not retiring:
+        return True
+    if outcome.condition.status != "True" or deployment.cluster.mode != "manage":
+        return False
+    gone = []
+    with connections.opened(deployment.cluster) as connection:
+        for pool in retiring:
+            try:
+                if not _still_there(connection, deployment, pool.name):
+                    gone.append(pool)
+            except Permanent:
+                continue  # what may not be read is not known to be gone
+    with transaction.atomic():
+        ledger.lock(deployment.tenant)
+        for pool in gone:
+            if ModelPool.objects.filter(pk=pool.pk).exclude(retiring_at=None).delete()[0]:
+                ledger.release(holder(pool))
+    return len(gone) == len(retiring)
+
+
+def _still_there(connection: client.Cluster, deployment: Deployment, pool: str = "") -> list[str]:
+    chosen = selector_of(deployment.name) + (f",{POOL}={pool}" if pool else "")
     return [
         f"{kind.kind} {one['metadata']['name']}"
         for kind in (kinds.PODS, kinds.CLAIMS)
-        for one in connection.list_all(
-            kind, namespace=deployment.namespace, label_selector=selector_of(deployment.name)
-        )
+        for one in connection.list_all(kind, namespace=deployment.namespace, label_selector=chosen)
     ]
 
 

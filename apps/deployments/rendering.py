@@ -27,9 +27,23 @@ def asked_of(deployment: Deployment) -> Asked:
             "memory": deployment.memory,
             "startup_minutes": deployment.startup_minutes,
             "own": deployment.own,
-            "pools": [_pool_content(pool) for pool in deployment.pools.all()],
+            "pools": _pools_content(standing(deployment)),
         }
     )
+
+
+def standing(deployment: Deployment) -> list[ModelPool]:
+    """Its pools without those that are being taken out of the cluster."""
+    return [pool for pool in deployment.pools.all() if pool.retiring_at is None]
+
+
+def _pools_content(pools: list[ModelPool]) -> list[dict[str, Any]]:
+    """A weight is said only where there is something to share."""
+    found = [_pool_content(pool) for pool in pools]
+    if len(pools) > 1:
+        for content, pool in zip(found, pools, strict=True):
+            content["weight"] = pool.weight
+    return found
 
 
 def _pool_content(pool: ModelPool) -> dict[str, Any]:
@@ -70,11 +84,11 @@ def serving_of(deployment: Deployment) -> Serving:
     asked = asked_of(deployment)
     restarted = deployment.restarted_at.isoformat() if deployment.restarted_at else ""
     pools = []
-    rows = deployment.pools.select_related("pattern_version__pattern")
+    rows = standing(deployment)
     for pool, wanted in zip(rows, asked.pools, strict=True):
         pattern = catalog.pattern_of(pool.pattern_version)
         spec = pool_spec(asked, wanted, pattern, patterns.accept(pattern, pool.params))
-        pools.append(replace(spec, surge=pool.surge, restarted_at=restarted))
+        pools.append(replace(spec, surge=pool.surge, weight=pool.weight, restarted_at=restarted))
     return Serving(
         tenant=deployment.tenant.slug,
         namespace=deployment.namespace,

@@ -92,7 +92,7 @@ def summary_of(deployment: Deployment) -> Summary:
     What is no longer accepted, such as a pool over a quota that was lowered, serves on: that is
     said, but it is no state of its own.
     """
-    pools = list(deployment.pools.all())
+    pools = [pool for pool in deployment.pools.all() if pool.retiring_at is None]
     wanted = sum(pool.replicas for pool in pools)
     ready = sum(1 for pool in pools for pod in pool.pods if pod["state"] == "Ready")
     if deployment.retired_at:

@@ -13,7 +13,7 @@ from apps.deployments.planning import Plan, PoolPlan, columns, plan
 from apps.deployments.rendering import asked_of
 from apps.quotas import ledger
 from apps.tenancy.models import Tenant, User
-from domain import conditions, quota
+from domain import conditions, quota, routing
 from domain.asked import MOST_REPLICAS, Asked, short_content
 from domain.conditions import Condition
 from domain.errors import DomainError, IllegalTransition, InvalidValue
@@ -43,14 +43,27 @@ def create_deployment(*, actor: User, tenant: Tenant, asked: Asked) -> Deploymen
     )
     deployment.full_clean()
     deployment.save()
+    shares = wished(found)
     for pool in found.pools:
-        _save_pool(deployment, ModelPool(deployment=deployment, name=pool.asked.name), pool)
+        made = ModelPool(deployment=deployment, name=pool.asked.name)
+        save_pool(deployment, made, pool, weight=shares[made.name])
     audit.record(actor=actor, verb="created", subject=deployment, after=short_content(found.asked))
-    _send(deployment)
+    send(deployment)
     return deployment
 
 
-def _save_pool(deployment: Deployment, pool: ModelPool, wanted: PoolPlan) -> None:
+def wished(found: Plan, held: dict[str, ModelPool] | None = None) -> dict[str, int]:
+    """The weight of each pool of a plan."""
+    asked = [
+        routing.PoolShare(one.asked.name, one.asked.weight, one.asked.replicas)
+        for one in found.pools
+    ]
+    return routing.weights(asked, held={name: one.weight for name, one in (held or {}).items()})
+
+
+def save_pool(deployment: Deployment, pool: ModelPool, wanted: PoolPlan, *, weight: int) -> None:
+    """Write what a plan says of a pool, and charge it."""
+    pool.weight, pool.retiring_at = weight, None
     pool.path = wanted.asked.path
     pool.pattern_version = wanted.version
     pool.params = dict(wanted.values)
@@ -60,10 +73,10 @@ def _save_pool(deployment: Deployment, pool: ModelPool, wanted: PoolPlan) -> Non
     pool.conditions = conditions.merge(pool.conditions, [accepted], now=timezone.now().isoformat())
     pool.full_clean()
     pool.save()
-    _charge(deployment, pool)
+    charge(deployment, pool)
 
 
-def _charge(deployment: Deployment, pool: ModelPool) -> None:
+def charge(deployment: Deployment, pool: ModelPool) -> None:
     ledger.charge(
         tenant=deployment.tenant,
         cluster=deployment.cluster,
@@ -72,11 +85,11 @@ def _charge(deployment: Deployment, pool: ModelPool) -> None:
     )
 
 
-def _send(deployment: Deployment) -> None:
+def send(deployment: Deployment) -> None:
     transaction.on_commit(partial(tasks.reconcile_deployment.delay, deployment.pk))
 
 
-def _locked(deployment: Deployment, generation: int | None) -> Deployment:
+def locked(deployment: Deployment, generation: int | None) -> Deployment:
     """The deployment, locked behind its tenant, unless it is retiring or has moved on."""
     ledger.lock(deployment.tenant)
     found = (
@@ -91,12 +104,14 @@ def _locked(deployment: Deployment, generation: int | None) -> Deployment:
     return found
 
 
-def _raise_generation(deployment: Deployment, **changes: Any) -> None:
+def raise_generation(deployment: Deployment, *, only_weights: bool = False, **changes: Any) -> None:
     for name, value in changes.items():
         setattr(deployment, name, value)
     deployment.generation += 1
+    if not only_weights:
+        deployment.content_generation = deployment.generation
     deployment.full_clean()
-    deployment.save(update_fields=["generation", "updated_at", *changes])
+    deployment.save(update_fields=["generation", "content_generation", "updated_at", *changes])
 
 
 @transaction.atomic
@@ -104,7 +119,7 @@ def update_deployment(
     *, actor: User, deployment: Deployment, asked: Asked, generation: int | None = None
 ) -> Deployment:
     """Change what is served. Name and cluster stay; pools are matched by their names."""
-    deployment = _locked(deployment, generation)
+    deployment = locked(deployment, generation)
     if asked.name != deployment.name or asked.cluster != deployment.cluster.slug:
         raise InvalidValue("Name and cluster cannot be changed.", field="name")
     before = short_content(asked_of(deployment))
@@ -115,7 +130,7 @@ def update_deployment(
         held={name: pool.pattern_version_id for name, pool in held.items()},
     )
     _replace_pools(deployment, held, found)
-    _raise_generation(deployment, **columns(asked))
+    raise_generation(deployment, **columns(asked))
     audit.record(
         actor=actor,
         verb="changed",
@@ -123,32 +138,40 @@ def update_deployment(
         before=before,
         after=short_content(found.asked),
     )
-    _send(deployment)
+    send(deployment)
     return deployment
 
 
 def _replace_pools(deployment: Deployment, held: dict[str, ModelPool], found: Plan) -> None:
-    wanted = {pool.asked.name for pool in found.pools}
+    shares = wished(found, {n: one for n, one in held.items() if one.retiring_at is None})
     for name, pool in held.items():
-        if name not in wanted:
-            ledger.release(selectors.holder(pool))
-            pool.delete()
+        if name not in shares and pool.retiring_at is None:
+            retire_pool(pool)
     for one in found.pools:
         pool = held.get(one.asked.name) or ModelPool(deployment=deployment, name=one.asked.name)
         if pool.pk:
             pool.generation += 1
-        _save_pool(deployment, pool, one)
+        save_pool(deployment, pool, one, weight=shares[one.asked.name])
+
+
+def retire_pool(pool: ModelPool) -> None:
+    """Nothing of it is rendered any more; the reconciler removes it, then its row and charge."""
+    pool.retiring_at, pool.weight = timezone.now(), 0
+    pool.generation += 1
+    pool.save(update_fields=["retiring_at", "weight", "generation", "updated_at"])
 
 
 @transaction.atomic
 def scale_pool(
-    *, actor: User, pool: ModelPool, replicas: int, generation: int | None = None
+    *, actor: User | None, pool: ModelPool, replicas: int, generation: int | None = None
 ) -> ModelPool:
     """Change the number of replicas; giving back always works, more must fit the quota."""
-    deployment = _locked(pool.deployment, generation)
+    deployment = locked(pool.deployment, generation)
     pool = deployment.pools.select_for_update(no_key=True).get(pk=pool.pk)
     if not 0 <= replicas <= MOST_REPLICAS:
         raise InvalidValue(f"0 to {MOST_REPLICAS} replicas.", field="replicas")
+    if pool.retiring_at is not None:
+        raise IllegalTransition(f"{pool} is being taken out of the cluster.")
     if replicas == pool.replicas:
         return pool
     before = pool.replicas
@@ -156,8 +179,8 @@ def scale_pool(
     pool.generation += 1
     pool.full_clean()
     pool.save(update_fields=["replicas", "generation", "updated_at"])
-    _charge(deployment, pool)
-    _raise_generation(deployment)
+    charge(deployment, pool)
+    raise_generation(deployment)
     audit.record(
         actor=actor,
         verb="scaled",
@@ -165,7 +188,7 @@ def scale_pool(
         before={pool.name: before},
         after={pool.name: replicas},
     )
-    _send(deployment)
+    send(deployment)
     return pool
 
 
@@ -174,22 +197,22 @@ def restart_deployment(
     *, actor: User, deployment: Deployment, generation: int | None = None
 ) -> Deployment:
     """Replace every pod, as its rollout strategy allows."""
-    deployment = _locked(deployment, generation)
-    _raise_generation(deployment, restarted_at=timezone.now())
+    deployment = locked(deployment, generation)
+    raise_generation(deployment, restarted_at=timezone.now())
     audit.record(actor=actor, verb="restarted", subject=deployment)
-    _send(deployment)
+    send(deployment)
     return deployment
 
 
 @transaction.atomic
 def put_back_deployment(*, actor: User, deployment: Deployment) -> Deployment:
     """Overwrite what somebody changed in the cluster."""
-    deployment = _locked(deployment, None)
-    _raise_generation(deployment, forced_generation=deployment.generation + 1)
+    deployment = locked(deployment, None)
+    raise_generation(deployment, forced_generation=deployment.generation + 1)
     audit.record(
         actor=actor, verb="put back", subject=deployment, before={"drift": deployment.drift}
     )
-    _send(deployment)
+    send(deployment)
     return deployment
 
 
@@ -198,9 +221,9 @@ def retire_deployment(
     *, actor: User, deployment: Deployment, generation: int | None = None
 ) -> Deployment:
     """Take everything of it out of the cluster. Its quota is free once nothing is left there."""
-    deployment = _locked(deployment, generation)
+    deployment = locked(deployment, generation)
     before = short_content(asked_of(deployment))
-    _raise_generation(deployment, retiring_at=timezone.now())
+    raise_generation(deployment, retiring_at=timezone.now())
     audit.record(actor=actor, verb="retired", subject=deployment, before=before)
-    _send(deployment)
+    send(deployment)
     return deployment

@@ -65,9 +65,9 @@ class Pool:
     """Identical model servers on one allocation path.
 
     `claim` is a ResourceClaim's spec on the path dra; `limits` and `requirements` (of node labels)
-    belong to the path device-plugin. `extra_args` follow the server's own. Without `surge` a
-    rollout replaces pods one by one, since a pod that has no device to surge onto would wait for
-    ever.
+    belong to the path device-plugin. `weight` is its percentage of the requests. `extra_args`
+    follow the server's own. Without `surge` a rollout replaces pods one by one, since a pod that
+    has no device to surge onto would wait for ever.
     """
 
     name: str
@@ -78,6 +78,7 @@ class Pool:
     requirements: tuple[Mapping[str, Any], ...] = ()
     extra_args: tuple[str, ...] = ()
     surge: bool = False
+    weight: int = 100
     restarted_at: str = ""
 
 

@@ -6,6 +6,7 @@ from domain.manifests import labels as known
 from domain.manifests.claims import REQUEST, template_name
 from domain.manifests.labels import Manifest, deployment_labels, pool_labels
 from domain.manifests.spec import Env, Pool, Probe, Server, Serving
+from domain.routing import only_pool
 
 
 def workload_name(serving: Serving, pool: Pool) -> str:
@@ -171,7 +172,15 @@ def disruption_budget(serving: Serving, pool: Pool) -> Manifest:
 
 
 def endpoint(serving: Serving) -> Manifest:
-    """The Service selects by deployment, so that all its pools answer under one address."""
+    """The Service selects by deployment, so that all its pools answer under one address.
+
+    It knows no weights: requests fall on pools as their ready replicas do. A pool that has all the
+    weight is selected alone, so that one beside it gets nothing before it is meant to.
+    """
+    selector = {known.TENANT: serving.tenant, known.DEPLOYMENT: serving.name}
+    alone = only_pool({pool.name: pool.weight for pool in serving.pools})
+    if alone and len(serving.pools) > 1:
+        selector[known.POOL] = alone
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -181,7 +190,7 @@ def endpoint(serving: Serving) -> Manifest:
             "labels": deployment_labels(serving.tenant, serving.name),
         },
         "spec": {
-            "selector": {known.TENANT: serving.tenant, known.DEPLOYMENT: serving.name},
+            "selector": selector,
             "ports": [
                 {
                     "name": "http",
