@@ -20,10 +20,10 @@ from domain.metrics import Flow
 Statistic = Literal["mean", "p50", "p90", "p95", "p99", "rate", "increase", "max", "ratio"]
 FRESH_SECONDS = 60.0
 
-_HISTOGRAMS = {"ttft": "ttft", "tpot": "token_gap", "request_latency": "e2e", "wait": "queue_time"}
-_COUNTERS = {"requests": "requests", "tokens": "generation_tokens", "errors": "errors"}
-_GAUGES = {"queue": "queued", "running": "running", "kv_usage": "kv_use"}
-_UNITS = {"ttft": "s", "tpot": "s", "request_latency": "s", "wait": "s"}
+_HISTOGRAMS = {name: name for name in ("ttft", "tpot", "request_latency", "queue_time")}
+_COUNTERS = {name: name for name in ("requests", "tokens", "errors")}
+_GAUGES = {name: name for name in ("queue", "running", "kv_usage")}
+_UNITS = {"ttft": "s", "tpot": "s", "request_latency": "s", "queue_time": "s"}
 
 
 def measure(
@@ -124,7 +124,9 @@ def _value(
 ) -> tuple[float | None, bool]:
     """The value, and whether the servers tell of the metric at all."""
     if metric == "cache_hit":
-        return flow.cache_hit, "cacheable_tokens" in flow.counters
+        return flow.ratio("cache_hit"), flow.tells("cache_hit")
+    if metric == "error_ratio":
+        return flow.ratio(metric), flow.tells(metric)
     if concept := _HISTOGRAMS.get(metric):
         quantile = float(statistic[1:]) / 100 if statistic[:1] == "p" else 0.5
         return flow.quantile(concept, quantile), concept in flow.histograms
@@ -136,4 +138,4 @@ def _value(
     if not found:
         return None, False
     value = max(found) if statistic == "max" else sum(found)
-    return (value / len(found) if concept == "kv_use" and statistic != "max" else value), True
+    return (value / len(found) if concept == "kv_usage" and statistic != "max" else value), True

@@ -81,9 +81,9 @@ def live(tenant: str, deployment: str, *, now: datetime, expected: int) -> Live:
     flow = metrics.together([metrics.flow(timed) for timed in readings.values() if len(timed) > 1])
     gauges = [latest[pk][1].gauges for pk in fresh]
     return Live(
-        tokens_per_second=base.figure(flow.rate("generation_tokens")),
+        tokens_per_second=base.figure(flow.rate("tokens")),
         requests_per_second=base.figure(flow.rate("requests")),
-        cache_hit=base.figure(flow.cache_hit, idle="cacheable_tokens" in flow.counters),
+        cache_hit=base.figure(flow.ratio("cache_hit"), idle=flow.tells("cache_hit")),
         ttft_p50=base.figure(flow.quantile("ttft", 0.5), idle="ttft" in flow.histograms),
         ttft_p90=base.figure(flow.quantile("ttft", 0.9), idle="ttft" in flow.histograms),
         queue_p50=base.figure(
@@ -93,8 +93,8 @@ def live(tenant: str, deployment: str, *, now: datetime, expected: int) -> Live:
             flow.quantile("prefill_time", 0.5), idle="prefill_time" in flow.histograms
         ),
         running=base.figure(_total(gauges, "running")),
-        queued=base.figure(_total(gauges, "queued")),
-        kv_use=base.figure(_mean(gauges, "kv_use")),
+        queued=base.figure(_total(gauges, "queue")),
+        kv_use=base.figure(_mean(gauges, "kv_usage")),
     )
 
 
@@ -170,8 +170,8 @@ def _point(minute: int, flow: Flow | None) -> Point:
         return Point(at, None, None, None, None)
     return Point(
         at,
-        flow.rate("generation_tokens"),
-        flow.cache_hit,
+        flow.rate("tokens"),
+        flow.ratio("cache_hit"),
         flow.quantile("ttft", 0.5),
         flow.quantile("ttft", 0.9),
     )

@@ -62,7 +62,7 @@ def test_a_model_loads_on_an_allocated_device_and_serves(live: Live, team: Team)
     assert answer.status == 200, answer.body
     assert answer.body["choices"][0]["message"]["content"]
     tokens = until(lambda: reader.read(live.client.get(f"{proxy}/metrics").body).counters)
-    assert tokens["generation_tokens"] > 0
+    assert tokens["tokens"] > 0
     log = live.client.get(team.path("Pod", pods[0]["metadata"]["name"]) + "/log", tailLines=2)
     assert "Application startup complete." in log.body
 

@@ -296,7 +296,7 @@ def test_the_portals_reader_understands_the_page() -> None:
         one.engine.submit(request(at=n * 0.1, chain=(("sys", 3),)))
     reading = reader.read(one.page())
     assert reading.gauges["running"] == 0
-    assert reading.counters["generation_tokens"] == 50
+    assert reading.counters["tokens"] == 50
     assert reading.counters["prompt_tokens"] == 500
     assert max(reading.histograms["ttft"].values()) == 5
 
