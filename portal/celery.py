@@ -27,6 +27,8 @@ SWEEPS = {
     "apps.quotas.tasks.sweep_namespaces": 10,
     "apps.deployments.tasks.sweep_deployments": 10,
     "apps.deployments.tasks.observe_clusters": 10,
+    "apps.rollouts.tasks.sweep_migrations": 5,
+    "apps.rollouts.tasks.sweep_deliveries": 15,
     "apps.telemetry.tasks.sweep_servers": 15,
     "apps.telemetry.tasks.sweep_readings": 300,
 }

@@ -264,6 +264,9 @@ STALE_AFTER_SECONDS = env.number(
 ASK_WAIT_MS = env.number(
     "ASK_WAIT_MS", 400, "milliseconds a page waits for an answer before it polls"
 )
+WEBHOOK_INTERNAL_HOSTS = env.words(
+    "WEBHOOK_INTERNAL_HOSTS", "", "hosts inside the own network that webhooks may call"
+)
 AUTH_DEMO_LOGINS = env.flag(
     "DEMO_LOGINS", False, "name the demo's logins on the login page; never in production"
 )

@@ -25,6 +25,7 @@ urlpatterns = [
     path("", include("apps.quotas.urls")),
     path("", include("apps.placement.urls")),
     path("", include("apps.deployments.urls")),
+    path("", include("apps.rollouts.urls")),
     path("", include("apps.telemetry.urls")),
     path("", include("apps.common.urls")),
     path("", views.home, name="home"),

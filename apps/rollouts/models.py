@@ -16,7 +16,7 @@ from domain.rollout.words import ENDS, Phase
 from domain.rollout.words import Stage as StageWord
 from domain.rollout.words import State as StateWord
 
-_ENDS = [state.value for state in ENDS]
+_ENDS = sorted(state.value for state in ENDS)
 
 
 class Stage(models.TextChoices):
@@ -79,6 +79,8 @@ class Migration(TimeStamped, Leased):
     shadow = models.JSONField(default=dict, blank=True)
     # The signed bundle of evidence, once it ended.
     evidence = models.JSONField(default=dict, blank=True)
+    # Sealed; signs the webhooks of this migration.
+    hook_secret = models.BinaryField(default=bytes, editable=False)
 
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -168,15 +170,15 @@ class Workload(TimeStamped):
     old_pool = models.CharField(max_length=10, blank=True)
     new_pool = models.CharField(max_length=10, blank=True)
     replicas = models.PositiveIntegerField(default=0)
-    accepted_generation = models.PositiveIntegerField(default=0)
+    # Of what the deployment serves, as it was when its present step began to be judged.
+    release = models.CharField(max_length=64, blank=True)
+    began_at = models.DateTimeField(null=True, blank=True)
     phase = models.CharField(
         max_length=15, choices=[(one.value, one.value) for one in Phase], default=Phase.WAITING
     )
     phase_since = models.DateTimeField(null=True, blank=True)
     step = models.PositiveIntegerField(default=0)
     step_since = models.DateTimeField(null=True, blank=True)
-    # When the measured share first agreed with the wished one at this weight.
-    share_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["migration", "wave__number", "namespace", "name"]

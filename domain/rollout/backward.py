@@ -86,6 +86,9 @@ def _removing(move: MoveSeen) -> Action:
         return _to(move, Phase.BACK, f"{move.name}: is as it was before")
     if move.new.weight != 0:
         return _to(move, Phase.RESTORING, f"{move.name}: the new pool got weight again")
+    if move.new.going:
+        text = f"{move.name}: something of the new pool is left in the cluster. {move.new.problem}"
+        return wait("pool-gone", text.strip(), owner=PLATFORM, move=move.key)
     return Action(
         kind=Kind.REMOVE_POOL,
         move=move.key,

@@ -46,6 +46,9 @@ def _retire(move: MoveSeen) -> Action:
     if not _may_stand_alone(move):
         text = f"{move.name}: the new pool must have {move.replicas} ready servers first"
         return wait("new-capacity", text, owner=PLATFORM, move=move.key)
+    if move.old.going:
+        text = f"{move.name}: something of the old pool is left in the cluster. {move.old.problem}"
+        return wait("pool-gone", text.strip(), owner=PLATFORM, move=move.key)
     text = f"{move.name}: remove the old pool"
     return Action(kind=Kind.REMOVE_POOL, move=move.key, side=Side.OLD, reason=text)
 

@@ -40,6 +40,7 @@ class PoolSeen:
     settled: bool = False  # its newest generation is applied in the cluster, its route accepted
     problem: str = ""
     running: float | None = None  # requests in flight
+    going: bool = False  # asked to go; the cluster still has something of it
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,134 @@
+"""Taking samples: both pools over the same window, judged by every gate, kept with what was asked.
+
+One sample a gate and interval. A window never reaches back before the present weight: it would
+judge the step before.
+"""
+
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from apps.deployments.models import ModelPool
+from apps.rollouts.models import GateSample, Migration, Workload
+from apps.telemetry import measure as telemetry
+from apps.telemetry.scopes import Scope
+from domain.figures import Figure
+from domain.gates import METRICS, PROMQL, Gate, Side, judge
+from domain.rollout.settings import Settings
+from domain.rollout.words import Phase
+
+JUDGED = (Phase.WEIGHING, Phase.MOVED)
+
+
+def gates_at(settings: Settings, weight: int) -> tuple[Gate, ...]:
+    """The gates that can be judged at a weight.
+
+    At 100 % the old pool gets nothing to compare with: only absolute limits are left there.
+    """
+    if weight < 100:
+        return settings.gates
+    alone = (replace(gate, ratio_at_most=None, ratio_at_least=None) for gate in settings.gates)
+    return tuple(gate for gate in alone if (gate.at_most, gate.at_least) != (None, None))
+
+
+def take(
+    migration: Migration,
+    settings: Settings,
+    move: Workload,
+    pools: dict[str, ModelPool],
+    now: datetime,
+) -> int:
+    """Store the samples of a move that are due; returns how many. Repeatable."""
+    new, old = pools.get(move.new_pool), pools.get(move.old_pool)
+    if move.phase not in JUDGED or new is None or move.step_since is None:
+        return 0
+    if not new.weight:
+        return 0
+    last = move.samples.order_by("-at").values_list("at", flat=True).first()
+    if last is not None and now - last < timedelta(seconds=settings.interval_seconds):
+        return 0
+    samples = [
+        sample
+        for gate in gates_at(settings, new.weight)
+        if (sample := _sample(migration, gate, move, new, old, now)) is not None
+    ]
+    GateSample.objects.bulk_create(samples, ignore_conflicts=True)
+    return len(samples)
+
+
+def _sample(
+    migration: Migration,
+    gate: Gate,
+    move: Workload,
+    new: ModelPool,
+    old: ModelPool | None,
+    now: datetime,
+) -> GateSample | None:
+    """One gate's sample of the window that ends now; None while the window is not whole yet."""
+    assert move.step_since is not None
+    start = now - timedelta(seconds=gate.window_seconds)
+    if start < move.step_since + timedelta(seconds=gate.delay_seconds):
+        return None
+    candidate = _side(migration, gate, new, start, now)
+    current = _side(migration, gate, old, start, now) if gate.is_relative and old else None
+    judged = judge(gate, candidate, current)
+    return GateSample(
+        migration=migration,
+        workload=move,
+        gate=gate.name,
+        stage=migration.stage,
+        step=move.step,
+        weight=new.weight,
+        at=now,
+        start=start,
+        end=now,
+        verdict=judged.verdict,
+        reason=judged.reason,
+        dry_run=gate.dry_run,
+        candidate=_plain(candidate) | {"worst_pod": judged.worst_pod},
+        current=_plain(current) if current else {},
+        query=candidate.figure.query,
+    )
+
+
+def _side(
+    migration: Migration, gate: Gate, pool: ModelPool, start: datetime, end: datetime
+) -> Side:
+    cluster, statistic = migration.cluster, gate.chosen_statistic
+    if gate.metric == PROMQL:
+        return Side(telemetry.promql(cluster, resolved(gate.query, pool), end))
+    known = METRICS[gate.metric]
+    scope = Scope.of_pool(pool) if known.of_pool else Scope()
+    asked: dict[str, Any] = {"statistic": statistic}
+    figure = telemetry.measure(cluster, gate.metric, scope, start, end, **asked)
+    requests = telemetry.requests(cluster, scope, start, end) if known.per_request else None
+    pods: dict[str, Figure] = {}
+    if gate.worst_pod and known.of_pool:
+        pods = telemetry.per_pod(cluster, gate.metric, scope, start, end, **asked)
+    return Side(figure, requests, pods)
+
+
+def resolved(query: str, pool: ModelPool) -> str:
+    """The owner's query with the names of the pool filled in."""
+    deployment = pool.deployment
+    names = {
+        "$pool": pool.name,
+        "$deployment": deployment.name,
+        "$namespace": deployment.namespace,
+        "$tenant": deployment.tenant.slug,
+    }
+    for name, value in names.items():
+        query = query.replace(name, value)
+    return query
+
+
+def _plain(side: Side) -> dict[str, Any]:
+    requests = side.requests
+    return {
+        "value": side.figure.value,
+        "state": side.figure.state.value,
+        "detail": side.figure.detail,
+        "unit": side.figure.unit,
+        "requests": requests.value if requests else None,
+        "pods": {name: asdict(one)["value"] for name, one in list(side.pods.items())[:50]},
+    }
