@@ -112,11 +112,11 @@ class ExplainApi(Placement):
         if "claim" in given:
             claim = asking.claim_from(given["claim"])
             return self.told(asking.explain(self.actor, cluster, claim))
-        pods = Pod.objects.filter(cluster=cluster)
+        pods = Pod.objects.filter(cluster=cluster).select_related("cluster")
         if not self.actor.is_platform:
             pods = pods.filter(tenant__in=tenants_of(self.actor).values_list("slug", flat=True))
         pod = get_object_or_404(pods, namespace=given["namespace"], name=given["pod"])
-        return self.told(asking.why(self.actor, cluster, pod.namespace, pod.tenant, pod=pod.name))
+        return self.told(asking.why_pod(self.actor, pod))
 
 
 class ShadowApi(Placement):

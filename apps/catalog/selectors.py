@@ -63,9 +63,12 @@ def approved_pattern_version(slug: str, number: int = 0) -> PatternVersion | Non
     return found.order_by("-number").first()
 
 
-def usable_patterns(tenant: Tenant, cluster: Cluster | None = None) -> list[PatternVersion]:
-    """The newest approved version of each pattern that `tenant` may use, in `cluster` if named."""
-    allowed = Q(pattern__tenants=None) | Q(pattern__tenants=tenant)
+def usable_patterns(tenant: Tenant | None, cluster: Cluster | None = None) -> list[PatternVersion]:
+    """The newest approved version of each pattern that `tenant` may use, in `cluster` if named.
+
+    Without a tenant: of every pattern.
+    """
+    allowed = Q() if tenant is None else Q(pattern__tenants=None) | Q(pattern__tenants=tenant)
     found = (
         PatternVersion.objects.filter(allowed, state=VersionState.APPROVED)
         .select_related("pattern")

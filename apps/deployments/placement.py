@@ -7,8 +7,11 @@ from apps.common import asks
 from apps.common.models import Ask
 from apps.deployments.models import AllocationPath, Deployment, ModelPool
 from apps.deployments.planning import Plan
+from apps.deployments.selectors import holder
 from apps.inventory.models import Pod
 from apps.placement import asking
+from apps.placement.alternatives import candidates
+from apps.quotas.ledger import held_by
 from domain import patterns
 from domain.manifests import claim_template, workload
 
@@ -18,6 +21,7 @@ KIND = "placement.check"
 def ask(user: Any, plan: Plan) -> list[Ask]:
     """One question per pool: would one more replica of it find a node now?"""
     found = []
+    held = _charged(plan)
     for pool in plan.serving.pools:
         template = claim_template(plan.serving, pool)
         made = workload(plan.serving, pool)["spec"]["template"]
@@ -32,11 +36,27 @@ def ask(user: Any, plan: Plan) -> list[Ask]:
             "pod": pod,
             "claims": [template] if template else [],
             "fixes": True,
-            "candidates": asking.candidates(user, plan.cluster, plan.serving.tenant),
+            "candidates": candidates(
+                user,
+                plan.cluster,
+                plan.serving.tenant,
+                gives_back=held.get(pool.name, {}),
+                replicas=pool.replicas,
+            ),
             "may_end": asking.may_end(user, plan.cluster),
         }
         found.append(asks.put(KIND, question, asked_by=user, cluster_id=plan.cluster.pk))
     return found
+
+
+def _charged(plan: Plan) -> dict[str, dict[str, int]]:
+    """What the pools that the plan would change have of the quota now, by pool."""
+    pools = ModelPool.objects.filter(
+        deployment__tenant__slug=plan.serving.tenant,
+        deployment__name=plan.serving.name,
+        deployment__cluster=plan.cluster,
+    )
+    return {pool.name: held_by(holder(pool)) for pool in pools}
 
 
 def waiting_pod(deployment: Deployment, pool: ModelPool) -> Pod | None:
@@ -58,7 +78,7 @@ def ask_why(user: Any, deployment: Deployment, pool: ModelPool) -> Ask | None:
     """
     pod = waiting_pod(deployment, pool)
     if pod is not None:
-        return asking.why(user, pod.cluster, pod.namespace, pod.tenant, pod=pod.name)
+        return asking.why_pod(user, pod)
     if pool.path != AllocationPath.DRA:
         return None
     pattern = catalog.pattern_of(pool.pattern_version)

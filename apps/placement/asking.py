@@ -2,20 +2,18 @@
 
 from typing import Any
 
-from apps.catalog import selectors as catalog
 from apps.claims.models import Claim
 from apps.common import asks
 from apps.common.models import Ask
 from apps.inventory.models import Cluster, Pod
 from apps.inventory.selectors import active_clusters
-from apps.tenancy.models import Tenant
+from apps.placement.alternatives import a_claim, candidates
 from apps.tenancy.selectors import tenants_of
-from domain import patterns, plainyaml
+from domain import plainyaml, quota
 from domain.diffs import to_yaml
 from domain.errors import InvalidValue
 
 LARGEST = 64 * 1024
-MOST_CANDIDATES = 20
 Json = dict[str, Any]
 
 
@@ -46,7 +44,7 @@ def claim_from(found: Any) -> Json:
         for body in (line.get("exactly"), *_alternatives(line)):
             if isinstance(body, dict) and "count" in body:
                 body["count"] = _number(body["count"])
-    return _claim({"devices": devices})
+    return a_claim({"devices": devices})
 
 
 def _alternatives(line: Json) -> list[Any]:
@@ -58,19 +56,6 @@ def _number(value: object) -> int:
     if isinstance(value, int) or (isinstance(value, str) and value.isdecimal() and len(value) < 6):
         return int(value)
     raise InvalidValue("count must be a whole number.", field="claim")
-
-
-def _claim(spec: Json) -> Json:
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"namespace": "default", "name": "asked"},
-        "spec": spec,
-    }
-
-
-def claim_of_pattern(pattern: patterns.Pattern, values: patterns.Values) -> Json:
-    return _claim(patterns.claim_spec(pattern, values))
 
 
 def as_yaml(claim: Json) -> str:
@@ -109,18 +94,14 @@ def namespaces_of(tenants: list[str], cluster: Cluster) -> set[str]:
     }
 
 
-def candidates(user: Any, cluster: Cluster, tenant: str = "") -> Json:
-    """Claims of the approved patterns that may be used there, with their defaults, by name."""
-    tenants = tenants_of(user).filter(slug=tenant) if tenant else tenants_of(user)[:1]
-    owner: Tenant | None = tenants.first() if tenant else next(iter(tenants), None)
-    if owner is None:
+def charged_by(pod: Pod) -> dict[str, int]:
+    """Devices by class that a pod of a deployment has of its tenant's quota."""
+    if not pod.deployment:
         return {}
-    found = {}
-    for version in catalog.usable_patterns(owner, cluster)[:MOST_CANDIDATES]:
-        pattern = catalog.pattern_of(version)
-        claim = claim_of_pattern(pattern, patterns.defaults(pattern))
-        found[f"{version.pattern.name} v{version.number}"] = [claim]
-    return found
+    rows = Claim.objects.filter(
+        cluster=pod.cluster, namespace=pod.namespace, name__in=list(pod.claims)
+    )
+    return quota.total({row.device_class: row.devices} for row in rows)
 
 
 # --- Asking
@@ -145,15 +126,24 @@ def lint(user: Any, cluster: Cluster, expressions: list[str]) -> Ask:
     return asks.put("placement.lint", question, asked_by=user, cluster_id=cluster.pk)
 
 
-def why(user: Any, cluster: Cluster, namespace: str, tenant: str = "", **subject: str) -> Ask:
-    """subject: pod="name", or claim="name"; the caller has seen to it that `user` may see it."""
+def why_pod(user: Any, pod: Pod) -> Ask:
+    """The caller has seen to it that `user` may see the pod."""
+    return _why(user, pod, {"pod": pod.name}, charged_by(pod))
+
+
+def why_claim(user: Any, claim: Claim) -> Ask:
+    """For a claim that no waiting pod uses; the caller has seen to it that `user` may see it."""
+    return _why(user, claim, {"claim": claim.name}, {})
+
+
+def _why(user: Any, row: Pod | Claim, subject: Json, gives_back: dict[str, int]) -> Ask:
     question = {
-        "namespace": namespace,
+        "namespace": row.namespace,
         **subject,
-        "candidates": candidates(user, cluster, tenant),
-        "may_end": may_end(user, cluster),
+        "candidates": candidates(user, row.cluster, row.tenant, gives_back=gives_back),
+        "may_end": may_end(user, row.cluster),
     }
-    return asks.put("placement.why", question, asked_by=user, cluster_id=cluster.pk)
+    return asks.put("placement.why", question, asked_by=user, cluster_id=row.cluster_id)
 
 
 def shadow(

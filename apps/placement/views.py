@@ -13,6 +13,7 @@ from apps.common import asks
 from apps.common.models import Ask
 from apps.inventory.models import Mirrored, Pod
 from apps.placement import asking
+from apps.placement.alternatives import claim_of_pattern
 from apps.placement.forms import PatternChoice, ShadowForm, WhatIf
 from apps.tenancy.models import PlatformRole
 from apps.tenancy.selectors import require_platform, tenants_of
@@ -73,7 +74,7 @@ def _claim_text(choice: PatternChoice) -> tuple[str, str]:
     """The claim to begin with, and what is wrong with the parameters."""
     if choice.pattern is not None:
         try:
-            return asking.as_yaml(asking.claim_of_pattern(choice.pattern, choice.values())), ""
+            return asking.as_yaml(claim_of_pattern(choice.pattern, choice.values())), ""
         except InvalidValue as error:
             return "", str(error)
     names = catalog.classes().values_list("name", flat=True)

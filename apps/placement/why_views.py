@@ -28,7 +28,7 @@ def why_claim(request: HttpRequest, claim_id: int) -> HttpResponse:
     pods = [pod for pod in selectors.pods_of(claim) if not pod.node_name]
     if pods:
         return _why_pod(request, pods[0])
-    ask = asking.why(request.user, claim.cluster, claim.namespace, claim.tenant, claim=claim.name)
+    ask = asking.why_claim(request.user, claim)
     own = {"claim": claim, "word": claim_word(claim), "since": claim.created_at}
     return _page(request, claim, own, ask, claim.name)
 
@@ -45,7 +45,7 @@ def why_pod(request: HttpRequest, cluster: str, namespace: str, name: str) -> Ht
 
 
 def _why_pod(request: HttpRequest, pod: Pod) -> HttpResponse:
-    ask = asking.why(request.user, pod.cluster, pod.namespace, pod.tenant, pod=pod.name)
+    ask = asking.why_pod(request.user, pod)
     own = {
         "pod": pod,
         "word": pod.phase,

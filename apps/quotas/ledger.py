@@ -22,7 +22,7 @@ def charge(*, tenant: Tenant, cluster: Cluster, holder: str, amounts: quota.Amou
     even when a limit was lowered under what is in use.
     """
     lock(tenant)
-    held = dict(Charge.objects.filter(holder=holder).values_list("class_name", "amount"))
+    held = held_by(holder)
     quota.require_room(
         limits=selectors.limits_of(tenant, cluster),
         used=selectors.used_by(tenant, cluster),
@@ -38,6 +38,11 @@ def charge(*, tenant: Tenant, cluster: Cluster, holder: str, amounts: quota.Amou
                 class_name=name,
                 defaults={"tenant": tenant, "cluster": cluster, "amount": amount},
             )
+
+
+def held_by(holder: str) -> dict[str, int]:
+    """Devices of each class."""
+    return dict(Charge.objects.filter(holder=holder).values_list("class_name", "amount"))
 
 
 def release(holder: str) -> None:
