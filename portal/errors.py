@@ -5,6 +5,7 @@ They need no database, no session and no context processor: they must work when 
 
 from typing import Any
 
+from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 
@@ -18,6 +19,7 @@ _PAGES = {
         "There is no such page",
         "It may have been removed, or you may not be a member of the team it belongs to.",
     ),
+    413: ("too_large", "This request is too large", "A form or a body has 2 MiB at most."),
     500: (
         "internal",
         "The portal failed",
@@ -44,7 +46,8 @@ def _page(request: HttpRequest, code: int, said: str = "") -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Any) -> HttpResponse:
-    return _page(request, 400)
+    """Django's answer to any request that is not as it should be, too large ones included."""
+    return _page(request, 413 if isinstance(exception, RequestDataTooBig) else 400)
 
 
 def forbidden(request: HttpRequest, exception: Any) -> HttpResponse:

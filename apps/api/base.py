@@ -4,7 +4,7 @@ An ETag is `"version.hash"`: If-Match compares only the version of what people a
 status that moves on does not get in the way of a change; If-None-Match compares the whole.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from hashlib import blake2b
 from typing import Any
 
@@ -18,11 +18,11 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api import errors, idempotency
+from apps.api import errors, idempotency, strict
 from apps.api.auth import MayWrite, TokenAuthentication
 from apps.api.idempotency import Replayed
 from apps.api.models import Replay
-from apps.api.paging import KeyPagination
+from apps.api.paging import PARAMETERS, KeyPagination
 from apps.api.parsers import StrictJson
 from apps.api.throttles import PerMinute
 from apps.common.tables import Table
@@ -37,6 +37,8 @@ class Api(GenericAPIView):
     filter_backends: Any = []
     pagination_class: Any = None
     metadata_class = None  # no answers to OPTIONS: the description is in docs/openapi.yaml
+    # The query parameters that are read; any other is refused.
+    parameters: Collection[str] = ()
     # What a change of the thing itself changes, set by `shown`.
     version = ""
     replay: Replay | None = None
@@ -52,6 +54,7 @@ class Api(GenericAPIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        strict.refuse_parameters(request, self.parameters)
         self.replay = idempotency.begin(request, self.actor)
 
     def handle_exception(self, exc: Exception) -> Any:
@@ -95,6 +98,7 @@ class Api(GenericAPIView):
     def asked(self, serializer: type[Any]) -> dict[str, Any]:
         """The body, checked for shape; raise ValidationError with the paths of what is wrong."""
         given = serializer(data=self.request.data, context={"request": self.request})
+        strict.refuse_fields(given, self.request.data)
         given.is_valid(raise_exception=True)
         data: dict[str, Any] = given.validated_data
         return data
@@ -132,6 +136,12 @@ class ListApi(Api):
     @property
     def filterset_class(self) -> Any:
         return self.table.filters
+
+    @property
+    def parameters(self) -> Collection[str]:  # type: ignore[override]
+        filters = self.table.filters.base_filters if self.table.filters else ()
+        search = (Search.search_param,) if self.table.search else ()
+        return (*PARAMETERS, *search, *filters)
 
     @property
     def search_fields(self) -> list[str]:

@@ -39,6 +39,12 @@ class KeyInProgress(drf.APIException):
     )
 
 
+class TooLarge(drf.APIException):
+    status_code = 413
+    default_code = "too_large"
+    default_detail = "A body has 2 MiB at most."
+
+
 class BadCursor(drf.APIException):
     status_code = 400
     default_code = "bad_cursor"

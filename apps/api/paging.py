@@ -14,6 +14,7 @@ from apps.common import tables
 from apps.common.tables import Order, Page, Table
 
 DEFAULT_LIMIT, LARGEST_LIMIT = 50, 500
+PARAMETERS = ("limit", "cursor", "sort")
 
 
 class KeyPagination(BasePagination):

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.db import transaction
+from django.test import Client
 
 from apps.api.models import Replay
 from apps.audit import services as audit
@@ -165,3 +166,70 @@ def test_a_list_costs_a_dozen_queries_at_most(
     as_admin.get(f"{name}/")
     with django_assert_max_num_queries(12):
         assert as_admin.get(f"{name}/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "said"),
+    [
+        ("devices/?stat=free", "stat", "Did you mean state"),
+        ("devices/?x-y=1", "x-y", "There are: "),
+        ("tenants/vision/?cluster=lab", "cluster", "No parameter is read here"),
+    ],
+)
+def test_an_unknown_parameter_is_named(as_admin: Caller, path: str, field: str, said: str) -> None:
+    answer = as_admin.get(path)
+    problem = answer.json()
+    assert answer.status_code == 400 and problem["code"] == "invalid"
+    assert [one["field"] for one in problem["errors"]] == [field]
+    assert problem["errors"][0]["code"] == "unknown" and said in problem["errors"][0]["detail"]
+
+
+def test_every_filter_of_a_list_is_known(as_admin: Caller) -> None:
+    for name in LISTS:
+        assert as_admin.get(f"{name}/?limit=5&sort=id&cursor=last").status_code == 200
+    assert as_admin.get("devices/?q=gpu&state=free&cluster=lab").status_code == 200
+
+
+def test_an_unknown_field_is_named_with_what_is_near(as_admin: Caller) -> None:
+    problem = as_admin.post("tenants/", {**NEW, "nmae": "x"}).json()
+    assert [one["field"] for one in problem["errors"]] == ["nmae"]
+    assert "Did you mean name?" in problem["errors"][0]["detail"]
+    assert not Tenant.objects.filter(slug="new").exists()
+
+
+def test_a_body_that_is_too_large_is_413(as_admin: Caller) -> None:
+    answer = as_admin.post("tenants/", {**NEW, "name": "x" * 2_100_000})
+    assert answer.status_code == 413 and answer.json()["code"] == "too_large"
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("deep", [60, 1000, 100_000])
+def test_a_body_that_is_nested_too_deeply_is_400(as_admin: Caller, deep: int) -> None:
+    body = b'{"slug":' + b"[" * deep + b'"\\u0000"' + b"]" * deep + b"}"
+    answer = as_admin.post("tenants/", body, Idempotency_Key=f"deep-{deep}")
+    assert answer.status_code == 400 and answer.json()["code"] == "parse_error"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [("text/plain", 415), ("application/x-www-form-urlencoded", 415)]
+)
+def test_a_body_that_is_not_json_is_415(as_admin: Caller, kind: str, status: int) -> None:
+    answer = as_admin.client.generic("POST", "/api/v1/tenants/", b"slug=new", content_type=kind)
+    assert answer.status_code == status
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_a_form_that_is_too_large_is_413(client: Client, admin: User) -> None:
+    client.force_login(admin)
+    answer = client.post("/tenants/new/", {"slug": "new", "name": "x" * 2_200_000})
+    assert answer.status_code == 413 and "too large" in answer.text
+
+
+def test_an_if_match_that_is_none_matches_nothing(as_admin: Caller, tenant: Tenant) -> None:
+    answer = as_admin.send("PATCH", "tenants/vision/", {"name": "One"}, If_Match="no quotes, ,")
+    assert answer.status_code == 412
+
+
+def test_what_cannot_be_done_there_is_405_as_a_problem(as_admin: Caller) -> None:
+    answer = as_admin.send("PUT", "tenants/", NEW)
+    assert answer.status_code == 405 and answer.json()["code"] == "method_not_allowed"
