@@ -67,11 +67,16 @@ def item_of(raw: bytes | msgspec.Raw) -> Item:
 
 
 class ApiCluster:
-    """`kube.client.Cluster` over HTTPS. Safe to use from several threads."""
+    """`kube.client.Cluster` over HTTPS. Safe to use from several threads.
 
-    def __init__(self, credentials: Credentials, *, user_agent: str = "claimyard") -> None:
+    `acting_as` impersonates a user; the server asks whether the credentials may.
+    """
+
+    def __init__(
+        self, credentials: Credentials, *, user_agent: str = "claimyard", acting_as: str = ""
+    ) -> None:
         self.server = credentials.server
-        self._http = Transport(credentials, user_agent=user_agent)
+        self._http = Transport(credentials, user_agent=user_agent, acting_as=acting_as)
         self._discovery = Discovery(self._http)
 
     def close(self) -> None:
@@ -285,9 +290,11 @@ class ApiCluster:
         return self.kind_of(manifest).path(metadata.get("namespace"), str(metadata["name"]))
 
 
-def connect(credentials: Credentials, *, user_agent: str = "claimyard") -> ApiCluster:
+def connect(
+    credentials: Credentials, *, user_agent: str = "claimyard", acting_as: str = ""
+) -> ApiCluster:
     """A connection; nothing is sent before the first call. Raises BadCredentials."""
-    return ApiCluster(credentials, user_agent=user_agent)
+    return ApiCluster(credentials, user_agent=user_agent, acting_as=acting_as)
 
 
 def _page(answer: bytes) -> Page:

@@ -43,13 +43,22 @@ JSON = "application/json"
 class Transport:
     """One connection pool. Safe to use from several threads."""
 
-    def __init__(self, credentials: Credentials, *, user_agent: str, connections: int = 32) -> None:
+    def __init__(
+        self,
+        credentials: Credentials,
+        *,
+        user_agent: str,
+        connections: int = 32,
+        acting_as: str = "",
+    ) -> None:
         self.server = credentials.server
         self._lock = threading.Lock()
         self._streams: set[BaseHTTPResponse] = set()
         self._headers = {"Accept": JSON, "User-Agent": user_agent}
         if credentials.token:
             self._headers["Authorization"] = f"Bearer {credentials.token}"
+        if acting_as:
+            self._headers["Impersonate-User"] = acting_as
         extra: dict[str, Any] = {}
         if credentials.tls_server_name:
             extra = {"server_hostname": credentials.tls_server_name}

@@ -9,15 +9,15 @@ from kube import api, client, credentials
 from kube.errors import BadCredentials
 
 
-def to(cluster: Cluster) -> client.Cluster:
+def to(cluster: Cluster, *, acting_as: str = "") -> client.Cluster:
     """A connection with the cluster's stored credentials; raises BadCredentials."""
-    return api.connect(stored(cluster), user_agent="claimyard")
+    return api.connect(stored(cluster), user_agent="claimyard", acting_as=acting_as)
 
 
 @contextmanager
-def opened(cluster: Cluster) -> Iterator[client.Cluster]:
+def opened(cluster: Cluster, *, acting_as: str = "") -> Iterator[client.Cluster]:
     """A connection that is closed in the end."""
-    connection = to(cluster)
+    connection = to(cluster, acting_as=acting_as)
     try:
         yield connection
     finally:
