@@ -16,6 +16,8 @@ SERVICE_ACCOUNT = "claimyard-server"
 # may give away what they do not name, so the portal binds this one and creates none.
 VIEWER = "claimyard-tenant-view"
 QUOTA = "claimyard"
+# What the portal puts onto a namespace, and takes off again.
+SPACE_LABELS = (MANAGED_BY, TENANT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ SECRETS = _core("secrets", "Secret")
 CONFIG_MAPS = _core("configmaps", "ConfigMap")
 SERVICE_ACCOUNTS = _core("serviceaccounts", "ServiceAccount")
 RESOURCE_QUOTAS = _core("resourcequotas", "ResourceQuota")
+VOLUME_CLAIMS = _core("persistentvolumeclaims", "PersistentVolumeClaim")
 
 SLICES = _dra("resourceslices", "ResourceSlice")
 CLASSES = _dra("deviceclasses", "DeviceClass")
@@ -71,6 +72,11 @@ STATEFUL_SETS = Kind("apps", "v1", "statefulsets", "StatefulSet", True)
 DAEMON_SETS = Kind("apps", "v1", "daemonsets", "DaemonSet", True)
 JOBS = Kind("batch", "v1", "jobs", "Job", True)
 DISRUPTION_BUDGETS = Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True)
+
+# Served only where the Gateway API and its Inference Extension are installed.
+GATEWAYS = Kind("gateway.networking.k8s.io", "v1", "gateways", "Gateway", True)
+HTTP_ROUTES = Kind("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute", True)
+INFERENCE_POOLS = Kind("inference.networking.k8s.io", "v1", "inferencepools", "InferencePool", True)
 
 _RBAC = "rbac.authorization.k8s.io"
 ROLES = Kind(_RBAC, "v1", "roles", "Role", True)
@@ -100,6 +106,7 @@ KNOWN: tuple[Kind, ...] = (
     CONFIG_MAPS,
     SERVICE_ACCOUNTS,
     RESOURCE_QUOTAS,
+    VOLUME_CLAIMS,
     SLICES,
     CLASSES,
     CLAIMS,

@@ -20,12 +20,15 @@ ACCOUNT = "claimyard"
 OBSERVE_ROLE = "claimyard-observe"
 MANAGE_ROLE = "claimyard-manage"
 METRICS_ROLE = "claimyard-metrics"
+PICKER_ROLE = "claimyard-picker"
 TENANT_ROLES = ("claimyard-tenant-view", "claimyard-tenant-edit")
 TOKEN_HOURS = 24 * 90
 
 LOOK: tuple[Verb, ...] = ("get", "list", "watch")
 CHANGE: tuple[Verb, ...] = ("get", "create", "patch", "delete")
 DRA = "resource.k8s.io"
+GATEWAY = "gateway.networking.k8s.io"
+INFERENCE = "inference.networking.k8s.io"
 RBAC = "rbac.authorization.k8s.io"
 
 
@@ -117,6 +120,24 @@ RIGHTS: tuple[Right, ...] = (
         ("poddisruptionbudgets",),
         LOOK,
     ),
+    Right(
+        "Routing",
+        "Show by which weights a gateway shares requests, and whether it took them",
+        "observe",
+        GATEWAY,
+        ("gateways", "httproutes"),
+        LOOK,
+        is_optional=True,
+    ),
+    Right(
+        "Routing",
+        "Show whether a gateway took the pools of model servers",
+        "observe",
+        INFERENCE,
+        ("inferencepools",),
+        LOOK,
+        is_optional=True,
+    ),
     Right("Logs", "Show the log of a failing pod", "observe", "", ("pods/log",), ("get",)),
     Right(
         "Figures",
@@ -168,12 +189,38 @@ RIGHTS: tuple[Right, ...] = (
         CHANGE,
     ),
     Right(
+        "Routing",
+        "Share a deployment's requests between its pools by weight",
+        "manage",
+        GATEWAY,
+        ("httproutes",),
+        CHANGE,
+        is_optional=True,
+    ),
+    Right(
+        "Routing",
+        "Give each pool of model servers to the gateway",
+        "manage",
+        INFERENCE,
+        ("inferencepools",),
+        CHANGE,
+        is_optional=True,
+    ),
+    Right(
         "Tenants",
-        "Make and label the tenants' namespaces",
+        "Make and label the tenants' namespaces, and delete empty ones that it made",
         "manage",
         "",
         ("namespaces",),
-        ("get", "create", "patch"),
+        CHANGE,
+    ),
+    Right(
+        "Tenants",
+        "See that a namespace is empty before deleting it",
+        "manage",
+        "",
+        ("persistentvolumeclaims",),
+        ("list",),
     ),
     Right(
         "Tenants",
@@ -193,12 +240,12 @@ RIGHTS: tuple[Right, ...] = (
     ),
     Right(
         "Tenants",
-        "Hand out these two roles and no others",
+        "Hand out these roles and no others: the tenants' two, and the endpoint pickers'",
         "manage",
         RBAC,
         ("clusterroles",),
         ("bind",),
-        names=TENANT_ROLES,
+        names=(*TENANT_ROLES, PICKER_ROLE),
     ),
     Right(
         "Admission policies",
@@ -214,6 +261,8 @@ _TENANT_VIEW: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("pods", "pods/log", "services", "configmaps", "events", "resourcequotas")),
     ("apps", ("deployments", "replicasets", "statefulsets")),
     (DRA, ("resourceclaims", "resourceclaimtemplates")),
+    (GATEWAY, ("httproutes",)),
+    (INFERENCE, ("inferencepools",)),
 )
 _TENANT_EDIT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("pods", "services", "configmaps")),
@@ -271,7 +320,7 @@ def manifests(*, mode: str = "observe", metrics: bool = False) -> list[Json]:
     for level in levels:
         found += [cluster_role(level), _binding(f"claimyard-{level}")]
     if "manage" in levels:
-        found += tenant_roles()
+        found += [*tenant_roles(), picker_role()]
     return found
 
 
@@ -311,6 +360,23 @@ def tenant_roles() -> list[Json]:
         for group, resources in _TENANT_EDIT
     ]
     return [view, edit]
+
+
+def picker_role() -> Json:
+    """What an endpoint picker reads in its namespace; it writes nothing."""
+    role = _named(f"{RBAC}/v1", "ClusterRole", PICKER_ROLE)
+    # Objectives and rewrites moved to a group of their own when the picker did.
+    older, newer = "inference.networking.x-k8s.io", "llm-d.ai"
+    role["rules"] = [
+        {"apiGroups": [group], "resources": list(resources), "verbs": list(LOOK)}
+        for group, resources in (
+            ("", ("pods",)),
+            (INFERENCE, ("inferencepools",)),
+            (older, ("inferenceobjectives", "inferencemodelrewrites")),
+            (newer, ("inferenceobjectives", "inferencemodelrewrites")),
+        )
+    ]
+    return role
 
 
 def as_yaml(objects: Iterable[Json]) -> str:

@@ -13,11 +13,13 @@ from apps.api import (
     placement,
     quotas,
     schema,  # noqa: F401 - registers how tokens are described
+    spaces,
     tenancy,
 )
 
 app_name = "api"
 _TENANT = "tenants/<slug:tenant>/"
+_SPACE = _TENANT + "clusters/<slug:cluster>/"
 _ONE = _TENANT + "deployments/<slug:name>/"
 v1 = [
     path("clusters/", clusters.ClustersApi.as_view(), name="clusters"),
@@ -55,6 +57,10 @@ v1 = [
     path(_TENANT + "members/", tenancy.MembersApi.as_view(), name="members"),
     path(_TENANT + "members/<str:user>/", tenancy.MemberApi.as_view(), name="member"),
     path(_TENANT + "quotas/<slug:cluster>/", quotas.TenantQuotasApi.as_view()),
+    path(_TENANT + "clusters/", spaces.SpacesApi.as_view(), name="tenant-clusters"),
+    path(_SPACE, spaces.SpaceApi.as_view(), name="tenant-cluster"),
+    path(_SPACE + "keep/", spaces.KeepApi.as_view()),
+    path(_SPACE + "removal/", spaces.RemovalApi.as_view()),
     path(_TENANT + "deployments/", deployments.TenantDeploymentsApi.as_view()),
     path(_TENANT + "deployment-preview/", deployments.PreviewApi.as_view()),
     path(_ONE, deployments.DeploymentApi.as_view(), name="deployment"),
@@ -65,6 +71,7 @@ v1 = [
     path("placement/check/", placement.CheckApi.as_view()),
     path("placement/explain/", placement.ExplainApi.as_view()),
     path("placement/shadow/", placement.ShadowApi.as_view()),
+    path("placement/fragments/", placement.FragmentsApi.as_view()),
     path("placement/lint/", placement.LintApi.as_view()),
     path("asks/<uuid:key>/", asks.AskApi.as_view(), name="ask"),
     path("audit/", audit.EntriesApi.as_view(), name="audit"),

@@ -9,6 +9,8 @@ from apps.deployments import observe, reconcile, selectors
 from apps.deployments.models import Deployment
 from apps.inventory import connections
 from apps.inventory.models import Cluster
+from apps.quotas import occupants
+from apps.tenancy.models import Tenant
 from kube.errors import ClusterError, Transient
 
 LOG_LINES = 500
@@ -51,6 +53,13 @@ def observe_clusters() -> None:
     """Whatever a lost message left."""
     for pk in selectors.live().order_by().values_list("cluster_id", flat=True).distinct():
         observe_cluster.apply_async((pk,), expires=10)
+
+
+@occupants.occupies
+def deployed_by(tenant: Tenant, cluster: Cluster) -> list[str]:
+    """What keeps a cluster from being taken back from a tenant."""
+    names = selectors.live().filter(tenant=tenant, cluster=cluster).values_list("name", flat=True)
+    return [f"Deployment {name}" for name in names]
 
 
 @asks.answers("deployments.logs")

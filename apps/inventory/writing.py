@@ -193,6 +193,36 @@ def _remove(connection: client.Cluster, cluster: Cluster, objects: Sequence[Obje
     return Outcome(_condition(True, "Removed", "Nothing of it is left in the cluster."))
 
 
+def release(cluster: Cluster, one: Object, labels: Sequence[str]) -> Outcome:
+    """Take our labels off an object that stays; repeatable. What is not ours is left alone."""
+    try:
+        with connections.opened(cluster) as connection:
+            return _release(connection, cluster, one, labels)
+    except Permanent as error:
+        return Outcome(_condition(False, error.reason, error.message))
+
+
+def _release(
+    connection: client.Cluster, cluster: Cluster, one: Object, labels: Sequence[str]
+) -> Outcome:
+    done = Outcome(_condition(True, "Released", f"{one} stays, without the portal's labels."))
+    try:
+        if not is_ours(connection.get(one.kind, one.namespace, one.name)):
+            return done
+    except NotFound:
+        return done
+    stopped = refusal(cluster)
+    if stopped is None and cluster.mode == Mode.PROPOSE:
+        stopped = _condition(False, "Proposed", "Unlabel what is named here, or change the mode.")
+    if stopped is not None:
+        taken = " ".join(f"{label}-" for label in labels)
+        where = f" --namespace {one.namespace}" if one.namespace else ""
+        return Outcome(stopped, f"kubectl label {one.kind} {one.name}{where} {taken}")
+    changes = {"metadata": {"labels": dict.fromkeys(labels)}}
+    connection.patch_merge(one.kind, one.namespace, one.name, changes)
+    return done
+
+
 def _command(one: Object) -> str:
     where = f" --namespace {one.namespace}" if one.namespace else ""
     return f"kubectl delete {one.kind} {one.name}{where}"

@@ -17,6 +17,8 @@ class TenantNamespace(Applied):
     namespace = models.CharField(max_length=63, validators=[dns_label])
     # A namespace that was there before: it is labelled, and outlives the tenant's leaving.
     adopted = models.BooleanField(default=False)
+    # The cluster is being taken back from the tenant; the row goes when nothing is left there.
+    leaving_at = models.DateTimeField(null=True, blank=True, editable=False)
     # Of what was last applied: other rooms' changes, such as a new class, change what is wanted.
     applied_hash = models.CharField(max_length=64, blank=True, editable=False)
 
@@ -35,6 +37,10 @@ class TenantNamespace(Applied):
 
     def __str__(self) -> str:
         return f"{self.namespace} in {self.cluster}"
+
+    @property
+    def is_leaving(self) -> bool:
+        return self.leaving_at is not None
 
 
 class Quota(TimeStamped):

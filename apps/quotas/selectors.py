@@ -15,7 +15,8 @@ from domain.policies import TenantSpace
 
 
 def namespace_of(tenant: Tenant, cluster: Cluster) -> TenantNamespace | None:
-    return TenantNamespace.objects.filter(tenant=tenant, cluster=cluster).first()
+    """The namespace in which the tenant may deploy; None for one that is being taken back."""
+    return TenantNamespace.objects.filter(tenant=tenant, cluster=cluster, leaving_at=None).first()
 
 
 def clusters() -> list[Cluster]:
@@ -27,8 +28,9 @@ def namespaces_of(tenant: Tenant) -> QuerySet[TenantNamespace]:
 
 
 def clusters_of(tenant: Tenant) -> QuerySet[Cluster]:
-    """Clusters in which the tenant has a namespace."""
-    return Cluster.objects.filter(tenant_namespaces__tenant=tenant, retired_at=None)
+    """Clusters in which the tenant has a namespace to deploy in."""
+    mine = TenantNamespace.objects.filter(tenant=tenant, leaving_at=None)
+    return Cluster.objects.filter(retired_at=None, pk__in=mine.values("cluster"))
 
 
 def limits_of(tenant: Tenant, cluster: Cluster) -> dict[str, int]:

@@ -10,10 +10,10 @@ from django.utils import timezone
 from apps.audit import services as audit
 from apps.catalog.models import DeviceClass
 from apps.inventory.models import Cluster
-from apps.quotas import ledger, selectors, tasks
+from apps.quotas import ledger, occupants, reconcile, selectors, tasks
 from apps.quotas.models import Quota, TenantNamespace
 from apps.tenancy.models import Tenant, User
-from domain.errors import InvalidValue
+from domain.errors import DomainError, InvalidValue
 
 LARGEST_LIMIT = 1_000_000
 RESERVED = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -33,6 +33,61 @@ def give_cluster(
     audit.record(actor=actor, verb="gave", subject=row, after={"namespace": namespace})
     transaction.on_commit(partial(tasks.reconcile_namespace.delay, row.pk))
     return row
+
+
+class InUse(DomainError):
+    """Something of the tenant's runs where the cluster is to be taken back."""
+
+    code = "in_use"
+
+
+@transaction.atomic
+def take_cluster(*, actor: User, row: TenantNamespace) -> TenantNamespace:
+    """Take a cluster back from a tenant: its space there goes, with its quotas.
+
+    Raises InUse while deployments run there. May be repeated. Where the cluster is retired nothing
+    is changed in it, and the row goes at once.
+    """
+    ledger.lock(row.tenant)
+    row = _locked(row)
+    if row.is_leaving:
+        return row
+    if running := occupants.of(row.tenant, row.cluster):
+        named = ", ".join(running[:5]) + (" and others" if len(running) > 5 else "")
+        raise InUse(f"{named} of {row.tenant.name} still run in {row.cluster.name}; retire them.")
+    row.leaving_at = timezone.now()
+    row.generation += 1
+    row.save(update_fields=["leaving_at", "generation", "updated_at"])
+    audit.record(
+        actor=actor,
+        verb="took back",
+        subject=row,
+        before={"namespace": row.namespace, "quotas": selectors.limits_of(row.tenant, row.cluster)},
+        tenant_id=row.tenant_id,
+    )
+    if row.cluster.retired_at is not None:
+        reconcile.forget(row)
+    else:
+        transaction.on_commit(partial(tasks.reconcile_namespace.delay, row.pk))
+    return row
+
+
+@transaction.atomic
+def keep_cluster(*, actor: User, row: TenantNamespace) -> TenantNamespace:
+    """Leave the tenant a cluster that was to be taken back; what is gone already is made again."""
+    row = _locked(row)
+    if row.is_leaving:
+        row.leaving_at = None
+        row.generation += 1
+        row.save(update_fields=["leaving_at", "generation", "updated_at"])
+        audit.record(actor=actor, verb="kept", subject=row, tenant_id=row.tenant_id)
+        transaction.on_commit(partial(tasks.reconcile_namespace.delay, row.pk))
+    return row
+
+
+def _locked(row: TenantNamespace) -> TenantNamespace:
+    rows = TenantNamespace.objects.select_for_update(no_key=True, of=("self",))
+    return rows.select_related("tenant", "cluster").get(pk=row.pk)
 
 
 @transaction.atomic
@@ -86,7 +141,7 @@ def _set_quota(tenant: Tenant, cluster: Cluster, name: str, limit: int | None) -
 @transaction.atomic
 def put_back_namespace(*, actor: User, row: TenantNamespace) -> TenantNamespace:
     """Overwrite what somebody changed in the cluster."""
-    row = TenantNamespace.objects.select_for_update(no_key=True, of=("self",)).get(pk=row.pk)
+    row = _locked(row)
     row.generation += 1
     row.forced_generation = row.generation
     row.save(update_fields=["generation", "forced_generation", "updated_at"])

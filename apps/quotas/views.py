@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.catalog import selectors as catalog
-from apps.common import refusals
+from apps.common import asks, refusals
 from apps.common.etags import etag_of, not_modified, stamp
 from apps.common.htmx import posted
 from apps.inventory.models import Cluster
@@ -140,4 +140,45 @@ def put_back(request: HttpRequest, tenant: str, cluster: str) -> HttpResponse:
     row = get_object_or_404(TenantNamespace, tenant=found, cluster__slug=cluster)
     services.put_back_namespace(actor=request.user, row=row)  # type: ignore[arg-type]
     messages.success(request, "It is being put back.")
+    return redirect("tenancy:detail", found.slug)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def take(request: HttpRequest, tenant: str, cluster: str) -> HttpResponse:
+    """Take a cluster back from a tenant: first what would be removed, then the doing."""
+    require_platform(request.user, PlatformRole.ADMIN)
+    found: Tenant = tenant_for(request.user, tenant)
+    row = get_object_or_404(TenantNamespace, tenant=found, cluster__slug=cluster)
+    if request.method == "POST":
+        try:
+            services.take_cluster(actor=request.user, row=row)  # type: ignore[arg-type]
+            messages.success(request, f"{row} is being taken back.")
+        except refusals.Refusal as refusal:
+            messages.error(request, refusals.sentence(refusal))
+        return redirect("tenancy:detail", found.slug)
+    ask = asks.put(
+        "quotas.leaving",
+        {"space": row.pk},
+        asked_by=request.user,
+        cluster_id=row.cluster_id,
+        tenant_id=found.pk,
+    )
+    context = {
+        "tenant": found,
+        "row": row,
+        "ask": asks.wait(ask),
+        "lines": selectors.lines_of(found, row.cluster, {}),
+    }
+    return render(request, "quotas/take.html", context)
+
+
+@require_POST
+@login_required
+def keep(request: HttpRequest, tenant: str, cluster: str) -> HttpResponse:
+    require_platform(request.user, PlatformRole.ADMIN)
+    found: Tenant = tenant_for(request.user, tenant)
+    row = get_object_or_404(TenantNamespace, tenant=found, cluster__slug=cluster)
+    services.keep_cluster(actor=request.user, row=row)  # type: ignore[arg-type]
+    messages.success(request, f"{found.name} keeps {row}.")
     return redirect("tenancy:detail", found.slug)
