@@ -14,7 +14,7 @@ from django.db import transaction
 from apps.audit import services as audit
 from apps.common.refusals import sentence
 from apps.deployments import pools
-from apps.deployments.models import AllocationPath, ModelPool
+from apps.deployments.models import ModelPool
 from apps.rollouts import webhooks
 from apps.rollouts.gathering import Gathered, release_of
 from apps.rollouts.models import Decision, Drill, Migration, Workload
@@ -108,7 +108,7 @@ def _add_pool(migration: Migration, gathered: Gathered, action: Action, now: dat
         actor=None,
         deployment=row.deployment,
         name=row.new_pool,
-        path=AllocationPath.DRA.value,
+        path="dra",
         pattern_version=row.pattern_version,
         parameters=row.params,
         replicas=action.replicas,
@@ -143,7 +143,8 @@ def _remove_pool(migration: Migration, gathered: Gathered, action: Action, now: 
 
 def _advance(migration: Migration, gathered: Gathered, action: Action, now: datetime) -> None:
     assert action.phase is not None
-    row, changes = _row(gathered, action), {}
+    row = _row(gathered, action)
+    changes: dict[str, Any] = {}
     if action.phase in FORWARD:
         changes["step"] = action.step
     if row.step != action.step or action.phase is Phase.RETURNING:

@@ -1,8 +1,8 @@
 """Signed calls to other people's programs: one delivery a point, retried, and logged.
 
 The signature is HMAC-SHA256 over "<time>.<body>" with the migration's own secret, in the header
-`Claimyard-Signature: t=<unix time>,v1=<hex>`, as Stripe and GitHub do it: a receiver refuses what is
-old or not signed. 2xx accepts, 4xx refuses, everything else is tried again.
+`Claimyard-Signature: t=<unix time>,v1=<hex>`: a receiver refuses what is old or not signed.
+2xx accepts, 4xx refuses, everything else is tried again.
 """
 
 import hashlib
