@@ -34,6 +34,10 @@ LABEL_PREFIXES = (
     "cloud.google.com/gke-",
     "hami.io/",
     "topology.kubernetes.io/",
+    "topology.k8s.aws/network-node-layer",
+    "cloud.google.com/gce-topology-",
+    "oci.oraclecloud.com/rdma.",
+    "kueue.x-k8s.io/topology",
     "node.kubernetes.io/instance-type",
     "kubernetes.io/hostname",
     "karpenter.sh/nodepool",
@@ -51,6 +55,8 @@ _WHOLE = re.compile(
 _MIG = re.compile(r"nvidia\.com/mig-(?P<profile>[0-9]+g\.[0-9]+gb[a-z0-9.+-]*?)(\.shared)?")
 _AMD_PARTITION = re.compile(r"amd\.com/(?P<profile>[sdqct]px_nps[0-9])")
 
+_HANDED_OUT = re.compile(r"(-MIG-[0-9]+g\.[0-9]+gb[a-z0-9.+]*|-MIG-INVALID)?(-SHARED)?\Z")
+_BOARD = re.compile(r"\b[A-Z]+[0-9]+-(SXM[0-9]?|PCIE)-[0-9]+GB\b")
 _PROFILE = re.compile(r"(?:([0-9]+)c\.)?([0-9]+)g\.([0-9]+)gb")
 MIG_NAME = re.compile(r"(gpu-[0-9]+)-mig-.+")
 
@@ -76,6 +82,17 @@ def profile_of(resource: str) -> str:
 def is_renamed_share(resource: str) -> bool:
     """The plugin's `renameByDefault`: the name itself says that a unit is a share."""
     return resource.endswith(".shared")
+
+
+def spelled(label: str) -> str:
+    """A product as its driver spells it, from feature discovery's label, which puts hyphens for
+    blanks and says in a suffix how the card is handed out: "NVIDIA-H100-80GB-HBM3-SHARED".
+
+    Boards before Hopper have hyphens of their own ("NVIDIA A100-SXM4-80GB"), which stay.
+    """
+    plain = _HANDED_OUT.sub("", label)
+    kept = _BOARD.sub(lambda found: found[0].replace("-", "\0"), plain)
+    return kept.replace("-", " ").replace("_", " ").replace("\0", "-")
 
 
 def profile_key(profile: str) -> tuple[int, int, str]:

@@ -214,7 +214,8 @@ class PodUse:
     """A pod, as far as it uses devices or serves them.
 
     `requests` holds accelerators only, and not those that a scheduler-made claim covers (KEP-5004):
-    they are counted with that claim. `serves` is "device-plugin" or "dra" for a driver's own pod.
+    they are counted with that claim. `serves` is "device-plugin" or "dra" for a driver's own pod,
+    and `image` is then what it runs.
     """
 
     uid: str
@@ -225,6 +226,7 @@ class PodUse:
     requests: Mapping[str, int] = field(default=NOTHING)
     claims: tuple[str, ...] = ()
     serves: str = ""
+    image: str = ""
     is_ready: bool = False
     owner: Owner = NOBODY
     created_at: str = ""

@@ -43,6 +43,7 @@ class Block:
     label: str
     title: str
     url: str = ""
+    short: str = ""  # of the label, where there is no room for all of it
 
 
 def slicemap(devices: Sequence[Device], links: dict[int, str] | None = None) -> SafeString:
@@ -70,10 +71,16 @@ def in_words(devices: Iterable[Device]) -> str:
     """Such as "8 cards: gpu-0 in use by team-a/claim, gpu-1 free"."""
     cards = [row for row in devices if row.is_card]
     said = [
-        f"{row.name} {device_word(row.card_state)}{f' by {row.holder}' if row.holder else ''}"
+        f"{card_name(row)} {device_word(row.card_state)}{f' by {row.holder}' if row.holder else ''}"
         for row in cards
     ]
-    return f"{len(cards)} cards: {', '.join(said)}"
+    return f"{len(cards)} card{'' if len(cards) == 1 else 's'}: {', '.join(said)}"
+
+
+def card_name(row: Device) -> str:
+    """The card's own name, also where only partitions of it are published."""
+    found = MIG_NAME.fullmatch(row.name)
+    return found[1] if found else row.name
 
 
 def _card(rows: list[Device], column: int, line: int, links: dict[int, str]) -> SafeString:
@@ -89,7 +96,7 @@ def _card(rows: list[Device], column: int, line: int, links: dict[int, str]) -> 
         top,
         WIDTH,
         HEIGHT,
-        _cut(main.name, 16),
+        _cut(card_name(main), 16),
         WIDTH - 8,
         device_word(main.card_state),
         _ruler() if _is_cut(rows) else "",
@@ -139,8 +146,9 @@ def _placed(shown: list[Device], parts: list[Device], links: dict[int, str]) -> 
         size = _size(row, smallest)
         start = _start(row) if _start(row) >= 0 else at
         at = start + size
-        label = row.profile or row.name
-        found.append(Block(start, size, row.state, label, _title(row), links.get(row.pk, "")))
+        url = links.get(row.pk, "")
+        short = row.profile.partition(".")[0]
+        found.append(Block(start, size, row.state, row.profile, _title(row), url, short))
     return found
 
 
@@ -180,7 +188,7 @@ def _block(block: Block) -> SafeString:
         PLOT_HEIGHT,
         f"{x + width / 2:.1f}",
         PLOT_TOP + PLOT_HEIGHT / 2 + 4,
-        _cut(block.label, int(width // 7)),
+        _fitting(block, int(width // 6)),
     )
     if not block.url:
         return drawn
@@ -198,6 +206,13 @@ def _ruler() -> SafeString:
             for place in range(SLICES)
         ),
     )
+
+
+def _fitting(block: Block, length: int) -> str:
+    """The label, or its short form: half a profile says less than its size alone."""
+    if block.short and len(block.label) > length:
+        return _cut(block.short, length)
+    return _cut(block.label, length)
 
 
 def _cut(text: str, length: int) -> str:

@@ -118,7 +118,7 @@ def _unpublished(node: Node, known: int, told: list[Card]) -> list[Card]:
             key=f"card-{place}",
             state=State.UNKNOWN,
             path=Path.NONE if not told else Path.BOTH,
-            product=labels.product,
+            product=labels.model,
             reason="the labels count it, but no driver publishes it",
         )
         for place in range(known, counted)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from domain.accelerators import is_renamed_share, is_whole, profile_key, profile_of
+from domain.accelerators import is_renamed_share, is_whole, profile_key, profile_of, spelled
 from domain.devices import Node, PodUse
 from domain.inventory.counts import Card, Fault, Path, State, Unit
 
@@ -19,6 +19,7 @@ COUNT = "nvidia.com/gpu.count"
 REPLICAS = "nvidia.com/gpu.replicas"
 SHARING = "nvidia.com/gpu.sharing-strategy"
 PRODUCT = "nvidia.com/gpu.product"
+AMD_PRODUCT = "amd.com/gpu.product-name"
 MEMORY = "nvidia.com/gpu.memory"
 STRATEGY = "nvidia.com/mig.strategy"
 MIG_STATE = "nvidia.com/mig.config.state"
@@ -40,6 +41,11 @@ class Labels:
     memory_mib: int | None
     strategy: str
     live_profiles: frozenset[str]
+
+    @property
+    def model(self) -> str:
+        """The product, spelled as a DRA driver spells it."""
+        return spelled(self.product)
 
     @property
     def is_single_mig(self) -> bool:
@@ -92,7 +98,7 @@ def labels_of(node: Node) -> Labels:
         count=_number(labels.get(COUNT)),
         replicas=_number(labels.get(REPLICAS)),
         sharing=labels.get(SHARING, ""),
-        product=labels.get(PRODUCT, ""),
+        product=labels.get(PRODUCT, "") or labels.get(AMD_PRODUCT, ""),
         memory_mib=memory,
         strategy=labels.get(STRATEGY, ""),
         live_profiles=frozenset(
@@ -336,7 +342,7 @@ class _Maker:
                     state=State.UNKNOWN if self.doubt else state,
                     path=Path.PLUGIN,
                     mode=mode or self.mode,
-                    product=self.labels.product,
+                    product=self.labels.model,
                     memory_mib=self.labels.memory_mib,
                     reason=self.doubt or reason,
                     is_exact=is_exact,

@@ -44,7 +44,8 @@ def pod(raw: Json) -> PodUse:
         phase=intern(str(status.get("phase") or "Pending")),
         requests=requests or NOTHING,
         claims=tuple(claim_names(raw)),
-        serves=_serves(labels, raw["metadata"].get("ownerReferences")),
+        serves=(serves := _serves(labels, raw["metadata"].get("ownerReferences"))),
+        image=_image(spec) if serves else "",
         is_ready=_since(status, "Ready") != "",
         owner=owner(raw),
         created_at=str(raw["metadata"].get("creationTimestamp") or ""),
@@ -114,6 +115,10 @@ def _serves(labels: dict[str, str], owners: Any) -> str:
     if not any(one.get("kind") == "DaemonSet" for one in owners or ()):
         return ""
     return next((_SERVES[labels[name]] for name in _NAMES if labels.get(name) in _SERVES), "")
+
+
+def _image(spec: Json) -> str:
+    return next((str(one.get("image") or "") for one in spec.get("containers") or ()), "")
 
 
 def _since(status: Json, condition: str) -> str:

@@ -1,13 +1,13 @@
 """A node's count as the rows that lists show."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
-from domain.devices import DevicePool, Node
+from domain.devices import DevicePool, Node, PodUse
 from domain.inventory import Card, DeviceUse, Holder, NodeCount, State, Unit, facts_of
 
 # The longest text that an index of PostgreSQL surely takes; real values are far shorter.
@@ -81,10 +81,11 @@ def node_row(
     count: NodeCount,
     node: Node | None,
     pools: Sequence[DevicePool],
+    pods: Iterable[PodUse],
     devices: Sequence[Row],
 ) -> Row:
     """The row of a node; its digest is of the row and of its devices' rows."""
-    facts = facts_of(node, pools)
+    facts = facts_of(node, pools, pods)
     tally = None if count.cards is None else count.tally
     body = (
         cluster_id,

@@ -311,7 +311,9 @@ class _Plan:
                 continue
             lot = self.mirror.lots[name]
             devices = rows.device_rows(self.cluster_id, count)
-            row = rows.node_row(self.cluster_id, count, lot.node, lot.pools(), devices)
+            row = rows.node_row(
+                self.cluster_id, count, lot.node, lot.pools(), lot.pods.values(), devices
+            )
             if self.stored.nodes.get(name) != row[-1]:
                 self.nodes.append(row)
                 self._compare(name, devices)

@@ -78,6 +78,21 @@ def test_what_no_longer_fits_is_blocked_and_counted_apart(cut: Told) -> None:
     assert further["3g.40gb"] == 0 and further["1g.10gb"] == 3
 
 
+def labels(picture: str, kind: str) -> list[str]:
+    return re.findall(rf'class="slicemap-{kind}"[^>]*>([^<]*)</text>', picture)
+
+
+def test_a_card_of_partitions_bears_its_own_name_and_its_parts_their_sizes(told: Told) -> None:
+    part = fleet.resource_slice("n1", cards=0)
+    layout = [("1g.10gb", 0), ("1g.10gb", 1), ("2g.20gb", 2), ("3g.40gb", 4)]
+    part["spec"]["devices"] = [published(fleets.mig(0, *one)) for one in layout]
+    told.listed(nodes=[fleet.node("n1")], resourceslices=[part])
+    picture = slicemap(devices_on(told.cluster, "n1"))
+    assert labels(picture, "name") == ["gpu-0"]
+    assert labels(picture, "label") == ["1g", "1g", "2g.20gb", "3g.40gb"]
+    assert 'aria-label="1 card: gpu-0 free"' in picture
+
+
 def test_whole_cards_fill_their_place(fleet_told: Told) -> None:
     picture = slicemap(devices_on(fleet_told.cluster, "n1"))
     assert blocks(picture) == [("dra", 0, 8), *[("free", 0, 8)] * 7]

@@ -78,6 +78,29 @@ def cuttable(card: int = 0) -> tuple[CounterSet, tuple[Device, ...]]:
     return CounterSet(name, whole), tuple(devices)
 
 
+def a30() -> tuple[CounterSet, tuple[Device, ...]]:
+    """An A30 under dynamic MIG: four memory slices, and no device for the whole card."""
+    name = "gpu-0-counter-set"
+    slices = tuple((f"memory-slice-{number}", 1) for number in range(4))
+    devices = [
+        Device(
+            name=f"gpu-0-mig-{profile.replace('.', '')}-{number}-{start}",
+            type="mig",
+            parent="GPU-a30",
+            profile=profile,
+            product="NVIDIA A30",
+            consumes=(CounterUse(name, slices[start : start + size]),),
+        )
+        for profile, number, starts, size in (
+            ("1g.6gb", 14, range(4), 1),
+            ("2g.12gb", 5, range(0, 4, 2), 2),
+            ("4g.24gb", 0, range(1), 4),
+        )
+        for start in starts
+    ]
+    return CounterSet(name, slices), tuple(devices)
+
+
 def slice_of(
     *devices: Device,
     node: str = "n1",

@@ -91,6 +91,27 @@ def test_free_memory_slices_do_not_make_room_for_a_partition_that_needs_neighbou
     assert unit(found, "whole").further == 0 and found.tally.dra == 1
 
 
+def test_a_layout_within_the_compute_slices_may_leave_no_memory() -> None:
+    """k8s-test-infra#886: four partitions of double memory fill the card; three compute slices
+    are left over, and nothing fits into them."""
+    counters, devices = cuttable()
+    taken = [f"gpu-0-mig-1g20gb-15-{start}" for start in (0, 2, 4, 6)]
+    found = counted(slices=[slice_of(*devices, counter_sets=(counters,))], claims=[claim(*taken)])
+    assert {one.name: one.further for one in found.units} == dict.fromkeys(
+        (one.name for one in found.units), 0
+    )
+
+
+def test_a_card_that_publishes_only_placements_is_one_card() -> None:
+    """NVDRA PR#1018: an A30 cannot leave MIG mode by itself, so it is never published whole."""
+    counters, devices = fleets.a30()
+    held = claim("gpu-0-mig-1g6gb-14-1")
+    found = counted(slices=[slice_of(*devices, counter_sets=(counters,))], claims=[held])
+    assert (found.tally.physical, found.tally.dra) == (1, 1)
+    further = {one.name: one.further for one in found.units}
+    assert further == {"1g.6gb": 3, "2g.12gb": 1, "4g.24gb": 0}
+
+
 @pytest.mark.parametrize(("split", "whole_left"), [((4, 3), 0), ((7, 0), 1)])
 def test_scattered_partitions_leave_no_card_whole(split: tuple[int, int], whole_left: int) -> None:
     """NVDRA#932: seven 1g partitions on two cards, spread or packed."""

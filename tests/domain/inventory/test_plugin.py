@@ -206,6 +206,29 @@ def test_both_paths_on_one_node_are_an_error_and_counted_once() -> None:
     assert codes(found) == ["both-paths"]
 
 
+def test_hami_beside_slices_is_no_clash() -> None:
+    """HAMi takes over the plugin's resource name; what it counts are shares of its own."""
+    one = replace(node(gpu=20), hami_cards=(("GPU-0", "H100", 81559), ("GPU-1", "H100", 81559)))
+    found = counted(one, pod(gpu=1), slices=[slice_of(gpu(0), gpu(1))])
+    assert found.tally.physical == 2 and "both-paths" not in codes(found)
+
+
+def test_zeros_that_stay_on_a_node_are_no_cards() -> None:
+    """DP#214: a resource of an earlier configuration remains with the number zero."""
+    one = node(labels={"gpu.count": "2"}, gpu=2)
+    resources = {**one.resources, "nvidia.com/mig-1g.5gb": (0, 0), "nvidia.com/gpu.shared": (0, 0)}
+    found = counted(replace(one, resources=resources))
+    assert numbers(found) == (0, 2, 0, 0) and units(found) == {"nvidia.com/gpu": (2, 0, 2)}
+
+
+def test_shares_that_were_to_be_renamed_and_are_not_are_shares_all_the_same() -> None:
+    """DP#1433: renameByDefault under flags is ignored, so the name stays nvidia.com/gpu."""
+    labels = {"gpu.count": "1", "gpu.replicas": "4", "gpu.product": "Tesla-T4-SHARED"}
+    found = counted(node(labels=labels, gpu=4), pod(gpu=1))
+    assert found.tally.physical == 1 and numbers(found) == (1, 0, 0, 0)
+    assert units(found) == {"nvidia.com/gpu": (4, 1, 3)}
+
+
 def test_more_holders_than_cards_on_both_paths_is_double_use() -> None:
     cards = slice_of(gpu(0), gpu(1))
     held = claim("gpu-0", "gpu-1")
