@@ -5,6 +5,7 @@ records both, so that docs/settings.md can be checked against what is really rea
 cannot be used stops the start with a sentence that names the variable.
 """
 
+import base64
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -82,6 +83,18 @@ def secrets(name: str, default: str | None, help: str) -> list[str]:
     if not found and default is None:
         raise BadSetting(name, f"is not set; set it or {PREFIX}{name}_FILE ({help})")
     return found
+
+
+def key(name: str, help: str) -> str:
+    """An optional secret of 32 bytes in base64; "" when it is not set."""
+    value = _secret(name, "", help)
+    try:
+        size = len(base64.b64decode(value, validate=True))
+    except ValueError:
+        size = -1
+    if value and size != 32:
+        raise BadSetting(name, "must be 32 bytes in base64, as `openssl rand -base64 32` prints")
+    return value
 
 
 def _secret(name: str, default: str | None, help: str) -> str:

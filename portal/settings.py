@@ -26,6 +26,9 @@ CREDENTIAL_KEYS = env.secrets(
     None,
     "Fernet keys for cluster credentials, comma separated; the first encrypts, all decrypt",
 )
+EVIDENCE_KEY = env.key(
+    "EVIDENCE_KEY", "Ed25519 key (32 bytes, base64) that signs migrations' evidence; none: derived"
+)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", "host names it answers to")
 PUBLIC_URL = env.text(
     "PUBLIC_URL", "http://localhost:8000", "the address people use, without a final slash"

@@ -33,6 +33,7 @@ from domain.rollout.mapping import (
 from domain.rollout.words import Phase
 
 WAVE_SIZE = 3
+_NOT_BEGUN = (Phase.WAITING, Phase.UNSUPPORTED)
 Json = dict[str, Any]
 
 
@@ -51,22 +52,22 @@ def take_inventory(migration: Migration) -> Study:
 
     Repeatable; rows of moves that have begun keep their pattern and pools.
     """
-    homes = landscape.homes(migration.cluster)
-    ground = Ground(
-        homes,
-        [offer for home in homes.values() for offer in home.offers],
-        landscape.bridges(migration.cluster),
-        _entries(migration),
-    )
-    deployments = scoping.deployments_in(migration, homes)
-    nodes = scoping.nodes_in(migration, homes, deployments)
+    ground = ground_of(migration)
+    deployments = scoping.deployments_in(migration, ground.homes)
+    nodes = scoping.nodes_in(migration, ground.homes, deployments)
     with transaction.atomic():
         managed = [_managed(migration, one, ground) for one in deployments]
         strangers = [_stranger(migration, one, ground) for one in _foreign(migration, nodes)]
         kept = [row.pk for row in (*managed, *strangers)]
-        migration.workloads.filter(phase=Phase.WAITING).exclude(pk__in=kept).delete()
+        migration.workloads.filter(phase__in=_NOT_BEGUN).exclude(pk__in=kept).delete()
         _arrange(migration, managed)
         return record(migration, Study.Kind.PLAN, _body(migration, nodes, managed, strangers))
+
+
+def ground_of(migration: Migration) -> Ground:
+    homes = landscape.homes(migration.cluster)
+    offers = [offer for home in homes.values() for offer in home.offers]
+    return Ground(homes, offers, landscape.bridges(migration.cluster), _entries(migration))
 
 
 def record(migration: Migration, kind: str, body: Json, state: str = Study.State.DONE) -> Study:
@@ -101,7 +102,7 @@ def _managed(migration: Migration, deployment: Deployment, ground: Ground) -> Wo
         namespace=deployment.namespace,
         name=deployment.name,
     )
-    if row.pk and row.phase != Phase.WAITING:
+    if row.pk and row.phase not in _NOT_BEGUN:
         return row
     pool = scoping.old_pool(deployment)
     row.nodes = sorted(scoping.nodes_of(deployment, pool.name if pool else ""))
@@ -151,12 +152,12 @@ def _map_pool(
         reason = f"{version} does not take what the pool asks: {error}"
         return Mapped(Way.NONE, sharing, reasons=(reason,))
     covered = use.accelerator_labels
-    notes = ("A pod that waits for devices does not make others give way: no preemption.",)
+    notes = ["A pod that waits for devices does not make others give way: no preemption."]
     if not drawn:
-        notes = ("No node offers its resource now, so its shares could not be seen.", *notes)
+        notes.append("No node offers its resource now, so its shares could not be seen.")
     charge = patterns.charge(pattern, values)
     slug, number = version.pattern.slug, version.number
-    return Mapped(Way.CLAIMS, sharing, slug, number, values, charge, covered, notes=notes)
+    return Mapped(Way.CLAIMS, sharing, slug, number, values, charge, covered, notes=tuple(notes))
 
 
 def prefers_bridge(migration: Migration, row: Workload) -> bool:
@@ -204,7 +205,9 @@ def _pool_diff(
 
 
 def _save(row: Workload, mapped: Mapped, version: PatternVersion | None) -> Workload:
-    row.way = Workload.Way.NONE if mapped.way == Way.NONE else Workload.Way(mapped.way.value)
+    moves = mapped.way != Way.NONE
+    row.way = Workload.Way(mapped.way.value) if moves else Workload.Way.NONE
+    row.phase = Phase.WAITING if moves else Phase.UNSUPPORTED
     row.pattern_version = version if mapped.way == Way.CLAIMS else None
     row.finding = " ".join(mapped.reasons or mapped.notes)
     row.mapping = as_json(mapped)

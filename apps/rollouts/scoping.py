@@ -61,6 +61,12 @@ def deployments_in(migration: Migration, homes: Mapping[str, Home]) -> list[Depl
     return [one for one in found if old_pool(one) and nodes_of(one) & here]
 
 
+def _is_named(deployment: Deployment, names: Iterable[str], *, bare: bool) -> bool:
+    """By tenant/name; by the name alone only where the tenant is certain."""
+    mine = {f"{deployment.tenant.slug}/{deployment.name}"}
+    return not mine.isdisjoint(names) or (bare and deployment.name in names)
+
+
 def resources_of(pool: ModelPool | None) -> dict[str, int]:
     """Units of each resource that one replica of a device-plugin pool takes."""
     form = plugin_form_of(pool) if pool is not None else None

@@ -198,7 +198,7 @@ def map_use(
         names = ", ".join(sorted(use.resources))
         return Mapped(Way.NONE, reasons=(f"No node offers {names} to it, so nothing can be said.",))
     kinds = {one.sharing for one in drawn}
-    if shared := _refused_share(drawn):
+    if shared := refused_share(drawn):
         return Mapped(Way.NONE, sharing=_only(kinds), reasons=(shared,))
     first, second = _by_claims(use, drawn, entries), _by_bridge(use, drawn, bridges)
     if prefer == Way.BRIDGE:
@@ -214,7 +214,7 @@ def _only(kinds: set[Sharing]) -> Sharing | None:
     return next(iter(kinds)) if len(kinds) == 1 else None
 
 
-def _refused_share(drawn: Sequence[Offer]) -> str:
+def refused_share(drawn: Sequence[Offer]) -> str:
     """A share of a card has no claim that is as small: a claim takes the card whole."""
     shared = [one for one in drawn if one.sharing in (Sharing.TIME_SLICING, Sharing.MPS)]
     if not shared:
