@@ -60,6 +60,10 @@ class ShadowIn(OfCluster):
     )
 
 
+class FragmentsIn(OfCluster):
+    device_class = serializers.CharField(max_length=253, required=False, default="")
+
+
 class LintIn(OfCluster):
     expressions = serializers.ListField(
         child=serializers.CharField(max_length=LONGEST), min_length=1, max_length=32
@@ -142,6 +146,19 @@ class ShadowApi(Placement):
             as_published=given["as_published"],
         )
         return self.told(ask)
+
+
+class FragmentsApi(Placement):
+    @extend_schema(
+        operation_id="placement_fragments",
+        summary="Largest free groups, stranded cards, room for partitions, and moves that help",
+        request=FragmentsIn,
+        responses=ANSWERS,
+    )
+    def post(self, request: Request) -> Response:
+        require_platform(request.user, *PlatformRole)
+        given = self.asked(FragmentsIn)
+        return self.told(asking.fragments(self.actor, self.cluster(given), given["device_class"]))
 
 
 class LintApi(Placement):

@@ -10,7 +10,7 @@ class Claim(models.Model):
 
     class State(models.TextChoices):
         PENDING = "pending", "Pending"
-        ALLOCATED = "allocated", "Allocated, used by nobody"
+        ALLOCATED = "allocated", "Allocated, unused"
         RESERVED = "reserved", "In use"
         DELETING = "deleting", "Being deleted"
 

@@ -14,7 +14,8 @@ from django.db import connection
 from apps.claims.models import Claim, Use
 from apps.common import bulk
 from apps.inventory.snapshot import Batch, Mirror
-from apps.inventory.snapshot.store import USES, moment
+from apps.inventory.snapshot.events import moment
+from apps.inventory.snapshot.store import USES
 from domain.accelerators import OTHER_DRIVERS
 from domain.devices import ClaimUse, Owner, PodUse, Result
 

@@ -4,17 +4,10 @@ from apps.claims.filters import ClaimFilters
 from apps.claims.models import Claim
 from apps.common.tables import Column, Table
 
-WORDS = {
-    Claim.State.PENDING: "pending",
-    Claim.State.ALLOCATED: "unreserved",
-    Claim.State.RESERVED: "reserved",
-    Claim.State.DELETING: "deleting",
-}
-
 
 def claim_word(row: Claim) -> str:
-    """As apps.common.icons knows it; allocated and used by nobody is worth a second look."""
-    return WORDS.get(Claim.State(row.state), row.state)
+    """The words of the filter, in lower case, as apps.common.icons knows them."""
+    return str(Claim.State(row.state).label).lower()
 
 
 def claim_url(row: Claim) -> str:
@@ -36,10 +29,13 @@ CLAIMS = Table(
     filters=ClaimFilters,
     status="state",
     statuses=[
-        (Claim.State.PENDING.value, "Pending"),
-        (Claim.State.RESERVED.value, "In use"),
-        (Claim.State.ALLOCATED.value, "Allocated, unused"),
-        (Claim.State.DELETING.value, "Being deleted"),
+        (one.value, one.label)
+        for one in (
+            Claim.State.PENDING,
+            Claim.State.RESERVED,
+            Claim.State.ALLOCATED,
+            Claim.State.DELETING,
+        )
     ],
     columns=(
         Column(key="name", title="Claim", sort="name", fixed=True, link=claim_url),

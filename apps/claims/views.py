@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,6 +16,7 @@ from django.views.decorators.http import require_GET
 from apps.claims import selectors
 from apps.claims.charts import allocation_figure, from_then
 from apps.claims.filters import IDLE_MINUTES
+from apps.claims.models import Claim
 from apps.claims.tables import CLAIMS, claim_url, claim_word
 from apps.common import tables
 from apps.common.etags import etag_of, not_modified, stamp
@@ -25,6 +27,7 @@ from apps.tenancy.selectors import require_platform
 from domain.diffs import to_yaml
 
 KINDS = ("resourceclaims", "uses")
+MOST_WAITING = 5
 # Name of a range -> its length and the step between two points, in seconds.
 RANGES = {"1h": (3600, 60), "6h": (6 * 3600, 300), "24h": (24 * 3600, 900)}
 
@@ -150,12 +153,41 @@ def summary_part(request: HttpRequest) -> HttpResponse:
     scope = {name: value for name, value in (("cluster", cluster), ("tenant", tenant)) if value}
     hour = urlencode({"range": "1h", "by": "class", **scope})
     longer = urlencode({"range": "6h", "by": "class", **scope})
+    counts = selectors.counts(claims)
     context = {
-        "counts": selectors.counts(claims),
+        "numbers": _numbers(counts, scope),
+        "oldest": counts["oldest_pending"],
+        "rows": _longest_waiting(claims),
         "chart_url": f"{reverse('claims:allocation')}?{hour}",
         "page_url": f"{reverse('claims:allocation-page')}?{longer}",
     }
     return stamp(render(request, "claims/summary.html", context), etag)
+
+
+def _numbers(counts: dict[str, Any], scope: dict[str, str]) -> list[dict[str, Any]]:
+    """How many are in each state that matters, with the list of each."""
+    return [
+        {
+            "label": str(state.label).lower(),
+            "value": counts[state.value],
+            "url": f"{reverse('claims:list')}?{urlencode({'state': state.value, **scope})}",
+        }
+        for state in (Claim.State.RESERVED, Claim.State.PENDING, Claim.State.ALLOCATED)
+    ]
+
+
+def _longest_waiting(claims: QuerySet[Claim]) -> list[dict[str, Any]]:
+    pending = claims.filter(state=Claim.State.PENDING).order_by("created_at", "id")
+    return [
+        {
+            "name": row.name,
+            "url": reverse("placement:why-claim", args=[row.pk]),
+            "tenant": row.tenant or row.namespace,
+            "reason": f"{row.devices} of {row.device_class}" if row.device_class else "",
+            "since": row.created_at,
+        }
+        for row in pending[:MOST_WAITING]
+    ]
 
 
 @require_GET

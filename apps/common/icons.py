@@ -65,7 +65,8 @@ LOOKS: Final[dict[str, Look]] = {
     "allocated": _BUSY,
     "reserved": _GOOD,
     "running": _GOOD,
-    "unreserved": Look("alert-triangle", "warn"),
+    "allocated, unused": Look("alert-triangle", "warn"),
+    "being deleted": Look("trash", "off"),
     "deleting": Look("trash", "off"),
     "failed": _BAD,
     "degraded": _WARN,
@@ -108,6 +109,12 @@ LOOKS: Final[dict[str, Look]] = {
     "error": Look("alert-circle", "bad"),
     "waiting": Look("loader-2", "wait"),
     "answered": _GOOD,
+    # migrations
+    "rolling back": Look("arrow-back-up", "warn"),
+    "rolled back": Look("arrow-back-up", "bad"),
+    "frozen": Look("player-pause", "warn"),
+    "left": _OFF,
+    "done": _GOOD,
     # freshness of figures
     "live": Look("activity", "good"),
     "stale": Look("clock-exclamation", "warn"),

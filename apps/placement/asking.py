@@ -162,3 +162,8 @@ def shadow(
     if node_labels:
         question["node_labels"] = node_labels
     return asks.put("placement.shadow", question, asked_by=user, cluster_id=cluster.pk)
+
+
+def fragments(user: Any, cluster: Cluster, class_name: str = "") -> Ask:
+    question = {"class": class_name}
+    return asks.put("placement.fragments", question, asked_by=user, cluster_id=cluster.pk)

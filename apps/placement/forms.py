@@ -125,3 +125,21 @@ class ShadowForm(forms.Form):
     def labels(self) -> dict[str, str]:
         key, found, value = self.cleaned_data["node_label"].partition("=")
         return {key: value} if found else {}
+
+
+class FragmentsForm(forms.Form):
+    """Of which cluster, and of the cards of which class."""
+
+    def __init__(
+        self, *args: Any, clusters: list[Cluster], classes: list[str], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.clusters = {one.slug: one for one in clusters}
+        self.fields["cluster"] = forms.ChoiceField(
+            choices=[(one.slug, one.name) for one in clusters], label="Cluster"
+        )
+        self.fields["device_class"] = forms.ChoiceField(
+            choices=[("", "All classes"), *((one, one) for one in classes)],
+            required=False,
+            label="Device class",
+        )

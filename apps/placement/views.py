@@ -1,20 +1,20 @@
-"""Would it fit, and what if the device plugin's workloads asked by claims."""
+"""Would it fit, how scattered is what is free, what if the plugin's pods asked by claims."""
 
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.catalog import selectors as catalog
 from apps.claims import selectors
 from apps.common import asks
 from apps.common.models import Ask
-from apps.inventory.models import Mirrored, Pod
+from apps.inventory.models import Cluster, Mirrored, Pod
 from apps.placement import asking
 from apps.placement.alternatives import claim_of_pattern
-from apps.placement.forms import PatternChoice, ShadowForm, WhatIf
+from apps.placement.forms import FragmentsForm, PatternChoice, ShadowForm, WhatIf
 from apps.tenancy.models import PlatformRole
 from apps.tenancy.selectors import require_platform, tenants_of
 from domain.errors import InvalidValue
@@ -126,12 +126,37 @@ def _ask_shadow(request: HttpRequest, form: ShadowForm) -> Ask:
 def _choices(request: HttpRequest) -> dict[str, Any]:
     clusters = asking.clusters_for(request.user)
     ids = [one.pk for one in clusters]
-    mirrored = Mirrored.objects.filter(cluster__in=ids, kind="deviceclasses")
     held = Pod.objects.filter(cluster__in=ids).exclude(requests={})
     resources = {name for requests in held.values_list("requests", flat=True) for name in requests}
     return {
         "clusters": clusters,
-        "classes": sorted(set(mirrored.values_list("name", flat=True))),
+        "classes": _class_names(clusters),
         "resources": sorted(name for name in resources if "/" in name),
         "tenants": list(tenants_of(request.user).values_list("slug", "name")),
     }
+
+
+def _class_names(clusters: list[Cluster]) -> list[str]:
+    """Device classes that are in these clusters now."""
+    mirrored = Mirrored.objects.filter(cluster__in=clusters, kind="deviceclasses")
+    return sorted(set(mirrored.values_list("name", flat=True)))
+
+
+# --- Fragmentation
+@require_GET
+@login_required
+def fragments(request: HttpRequest) -> HttpResponse:
+    """How scattered what is free is; the address names the cluster and maybe a class."""
+    require_platform(request.user, *PlatformRole)
+    clusters = asking.clusters_for(request.user)
+    given = request.GET.dict()
+    if clusters:
+        given.setdefault("cluster", clusters[0].slug)
+    form = FragmentsForm(given, clusters=clusters, classes=_class_names(clusters))
+    ask = None
+    if form.is_valid():
+        cluster = form.clusters[form.cleaned_data["cluster"]]
+        class_name = form.cleaned_data["device_class"]
+        ask = asks.wait(asking.fragments(request.user, cluster, class_name))
+    context = {"form": form, "ask": ask, "clusters": clusters}
+    return render(request, "placement/fragments.html", context)

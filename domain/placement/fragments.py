@@ -6,39 +6,25 @@ on seven nodes serve nobody who needs two. So nothing here is a sum: groups are 
 engine, partitions are counted placement by placement, and each move is carried out on a copy.
 """
 
-import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from domain.placement.cards import Card, CardID, Shelf, accepts, by_profile, cards_of, names
-from domain.placement.claims import MOST_RESULTS, Held
+from domain.placement.claims import Held
 from domain.placement.devices import DeviceID
 from domain.placement.features import DEFAULT, Features
-from domain.placement.fleet import Delete, Fleet, Upsert, apply_all
-from domain.placement.sequence import Sequencer
-from domain.placement.trials import OutOfTries, Trials, Wanted
-
-LINKS = re.compile(r"(pcieroot|clique|nvlink|fabric|numanode)$", re.IGNORECASE)
-"""Attributes whose equal values mean that devices are near each other."""
-
-MOST_LINKS = 4
-MOST_MOVES = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The largest claim of a class that fits now, and on which node.
-
-    link: the attribute that all must share; "" for any devices of one node. `size` is at most 32,
-    the API's limit of one claim.
-    """
-
-    class_name: str
-    link: str
-    size: int
-    node: str = ""
+from domain.placement.fleet import Fleet
+from domain.placement.groups import Group, largest_groups
+from domain.placement.moves import (
+    GroupMove,
+    Move,
+    for_larger_groups,
+    for_whole_cards,
+    holders_of,
+    name_of,
+)
+from domain.placement.trials import OutOfTries, Trials
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +48,6 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """If these claims started anew where `to` says, in this order, the card would be whole."""
-
-    card: CardID
-    claims: tuple[str, ...]
-    to: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Fragmentation:
     """partial: tries or time ran out, so groups or moves are missing."""
 
@@ -80,6 +57,7 @@ class Fragmentation:
     profiles: tuple[Profile, ...]
     groups: tuple[Group, ...] = ()
     moves: tuple[Move, ...] = ()
+    group_moves: tuple[GroupMove, ...] = ()
     partial: bool = False
 
 
@@ -96,7 +74,7 @@ def fragmentation(
     cards, shelf = cards_of(fleet, features), Shelf.of(fleet, features)
     if classes is not None:
         cards = [card for card in cards if _is_of(fleet, wanted, card)]
-    holders = _holders(fleet)
+    holders = holders_of(fleet)
     free = [card for card in cards if shelf.is_free(card)]
     stranded = [card for card in cards if _is_stranded(shelf, card)]
     found = Fragmentation(
@@ -108,15 +86,24 @@ def fragmentation(
     trials = Trials(fleet, features, 10_000, is_over)
     groups: list[Group] = []
     moves: list[Move] = []
+    larger: list[GroupMove] = []
     partial = False
     try:
-        groups.extend(_groups(trials, wanted))
+        groups.extend(largest_groups(trials, wanted))
+        if with_moves:
+            larger.extend(for_larger_groups(fleet, features, groups, is_over))
     except OutOfTries:
         partial = True
     if with_moves:
-        moves.extend(_moves(fleet, features, stranded, free, is_over))
+        moves.extend(for_whole_cards(fleet, features, stranded, free, is_over))
         partial = partial or is_over()
-    return replace(found, groups=tuple(groups), moves=tuple(moves), partial=partial)
+    return replace(
+        found,
+        groups=tuple(groups),
+        moves=tuple(moves),
+        group_moves=tuple(larger),
+        partial=partial,
+    )
 
 
 def _is_of(fleet: Fleet, classes: Iterable[str], card: Card) -> bool:
@@ -139,22 +126,10 @@ def _has_counters_left(shelf: Shelf, card: Card) -> bool:
     return any(value > 0 for (owner, _), value in left.items() if owner == card.id.card)
 
 
-def _holders(fleet: Fleet) -> dict[DeviceID, list[Held]]:
-    found: dict[DeviceID, list[Held]] = defaultdict(list)
-    for held in fleet.claims.values():
-        for holding in held.holdings:
-            found[holding.device].append(held)
-    return found
-
-
 def _stranded(card: Card, shelf: Shelf, holders: dict[DeviceID, list[Held]]) -> Stranded:
     used = shelf.in_use(card)
-    claims = dict.fromkeys(_name(held) for id in used for held in holders[id])
+    claims = dict.fromkeys(name_of(held) for id in used for held in holders[id])
     return Stranded(card.id, card.nodes, names(used), tuple(claims))
-
-
-def _name(held: Held) -> str:
-    return f"{held.namespace}/{held.name}"
 
 
 def _profiles(cards: Iterable[Card], shelf: Shelf) -> Iterator[Profile]:
@@ -169,114 +144,3 @@ def _profiles(cards: Iterable[Card], shelf: Shelf) -> Iterator[Profile]:
             published[name] += len(devices)
     for name in sorted(published):
         yield Profile(name, fits[name], on[name], published[name])
-
-
-# --- Groups
-def _groups(trials: Trials, classes: Iterable[str]) -> Iterator[Group]:
-    links = _links(trials.fleet)
-    for name in classes:
-        for link in ("", *links):
-            yield largest_group(trials, name, link)
-
-
-def _links(fleet: Fleet) -> list[str]:
-    """Fully qualified, the most published first."""
-    found: Counter[str] = Counter()
-    for one in fleet.slices.by_name.values():
-        for device in one.devices:
-            for name in device.attributes:
-                if LINKS.search(name):
-                    found[name if "/" in name else f"{device.id.driver}/{name}"] += 1
-    return [name for name, _ in found.most_common(MOST_LINKS)]
-
-
-def largest_group(trials: Trials, class_name: str, link: str = "") -> Group:
-    """By bisection: whoever fits with n devices of a class fits with fewer. Raises OutOfTries."""
-    best = Group(class_name, link, 0)
-    low, high = 1, MOST_RESULTS
-    while low <= high:
-        middle = (low + high) // 2
-        if nodes := trials.where(Wanted((_claim(class_name, middle, link),))):
-            best, low = Group(class_name, link, middle, nodes[0]), middle + 1
-        else:
-            high = middle - 1
-    return best
-
-
-def _claim(class_name: str, count: int, link: str) -> dict[str, Any]:
-    request = {"name": "r", "exactly": {"deviceClassName": class_name, "count": count}}
-    devices: dict[str, Any] = {"requests": [request]}
-    if link:
-        devices["constraints"] = [{"matchAttribute": link}]
-    return {"metadata": {"name": "group"}, "spec": {"devices": devices}}
-
-
-# --- Moves
-def _moves(
-    fleet: Fleet,
-    features: Features,
-    stranded: Iterable[Card],
-    free: Iterable[Card],
-    is_over: Callable[[], bool],
-) -> Iterator[Move]:
-    """One after the other: each is found on the fleet as those before it leave it.
-
-    Claims go to cards that are partly used already, never to one that is free.
-    """
-    hidden = {device.id for card in free for device in card.devices}
-    now = fleet
-    settled: set[DeviceID] = set()
-    shelf = Shelf.of(fleet, features)
-    found = 0
-    for card in sorted(stranded, key=lambda one: len(shelf.in_use(one))):
-        if is_over() or found >= MOST_MOVES:
-            return
-        own = {device.id for device in card.devices}
-        if own & settled:
-            continue
-        there = _holders(now)
-        leaving = {_name(held): held for id in own for held in there.get(id, ())}
-        moved = _placed_elsewhere(now, features, list(leaving.values()), hidden | own)
-        if moved is None:
-            continue
-        after, to = moved
-        if not Shelf.of(after, features).is_free(card):
-            continue
-        now = after
-        settled |= {one.device for held in leaving for one in now.claims[_key(held)].holdings}
-        hidden |= own
-        found += 1
-        yield Move(card.id, tuple(leaving), to)
-
-
-def _key(name: str) -> tuple[str, str]:
-    namespace, _, own = name.partition("/")
-    return namespace, own
-
-
-def _placed_elsewhere(
-    fleet: Fleet, features: Features, leaving: list[Held], hidden: set[DeviceID]
-) -> tuple[Fleet, tuple[str, ...]] | None:
-    """The fleet with these claims on devices that are not hidden, and their nodes."""
-    gone = [Delete("ResourceClaim", held.namespace, held.name) for held in leaving]
-    rest = _without(apply_all(fleet, gone), hidden)
-    run = Sequencer(rest, features, [rest.nodes[name] for name in sorted(rest.nodes)])
-    changes, to = [], []
-    for held in leaving:
-        decision = run.add([held.raw])
-        if not decision.fits:
-            return None
-        to.append(decision.node)
-        status = {**held.raw["status"], "allocation": decision.allocations[0]}
-        changes.append(Upsert({**held.raw, "kind": "ResourceClaim", "status": status}))
-    return apply_all(fleet, changes), tuple(to)
-
-
-def _without(fleet: Fleet, hidden: set[DeviceID]) -> Fleet:
-    """As if these devices were not published."""
-    index = fleet.slices.copy()
-    for name, one in fleet.slices.by_name.items():
-        kept = tuple(device for device in one.devices if device.id not in hidden)
-        if len(kept) < len(one.devices):
-            index.put(name, replace(one, devices=kept))
-    return replace(fleet, slices=index, views={}, albums={})

@@ -145,12 +145,3 @@ def _profile_title(profile: Json) -> str:
 
 def _size(line: Json | None) -> int | None:
     return None if line is None else line.get("size", line.get("fits"))
-
-
-@answers("fragments")
-def fragments(snapshot: Snapshot, question: Json) -> Json:
-    """How scattered what is free is now, and the moves that would make cards whole."""
-    deadline = Deadline()
-    return fragments_json(
-        fragmentation(snapshot.fleet, snapshot.features, is_over=deadline.is_over)
-    )

@@ -92,8 +92,24 @@ def fragments_json(found: Fragmentation) -> Json:
             for one in found.groups
         ],
         "moves": [
-            {"card": str(one.card), "claims": list(one.claims), "to": list(one.to)}
+            {
+                "card": str(one.card),
+                "moves": [
+                    {"claim": claim, "to": to} for claim, to in zip(one.claims, one.to, strict=True)
+                ],
+            }
             for one in found.moves
+        ],
+        "group_moves": [
+            {
+                "class": one.class_name,
+                "size": one.size,
+                "node": one.node,
+                "moves": [
+                    {"claim": claim, "to": to} for claim, to in zip(one.claims, one.to, strict=True)
+                ],
+            }
+            for one in found.group_moves
         ],
         "partial": found.partial,
     }

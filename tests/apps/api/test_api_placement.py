@@ -78,6 +78,15 @@ def test_a_shadow_is_for_the_platform(
     assert Ask.objects.get().question["namespaces"] == ["vision"]
 
 
+def test_fragmentation_is_for_the_platform(
+    admin: User, alice: User, cluster: Cluster, tenant: Tenant
+) -> None:
+    body = {"cluster": cluster.slug, "device_class": "gpu"}
+    assert caller(alice, tenant).post("placement/fragments/", body).status_code == 404
+    assert caller(admin).post("placement/fragments/", body).status_code == 202
+    assert Ask.objects.get().question == {"class": "gpu"}
+
+
 @pytest.mark.parametrize(
     ("path", "change"),
     [

@@ -118,3 +118,39 @@ def test_uses_end_with_their_clusters_retirement(cluster: Cluster) -> None:
     Cluster.objects.update(retired_at=NOON + timedelta(hours=1))
     sweep_uses()
     assert Use.objects.get().ended_at == NOON + timedelta(hours=1)
+
+
+def test_rows_and_filter_of_the_list_say_the_same_of_a_claim(
+    client: Client, admin: User, cluster: Cluster
+) -> None:
+    for state in Claim.State:
+        Claim.objects.create(
+            cluster=cluster, uid=state.value, namespace="n", name=f"c-{state.value}", state=state
+        )
+    client.force_login(admin)
+    page = client.get("/claims/").text.lower()
+    for state in Claim.State:
+        assert page.count(str(state.label).lower()) >= 2, state
+
+
+def test_the_overview_leads_from_the_claim_that_waits_longest_to_its_reason(
+    client: Client, admin: User, cluster: Cluster
+) -> None:
+    made = [
+        Claim.objects.create(
+            cluster=cluster,
+            uid=f"c{minutes}",
+            namespace="n",
+            name=f"waits-{minutes}",
+            state=Claim.State.PENDING,
+            device_class="gpu",
+            devices=2,
+            created_at=NOON - timedelta(minutes=minutes),
+        )
+        for minutes in (1, 9)
+    ]
+    client.force_login(admin)
+    part = client.get("/parts/claims/").text
+    assert part.index("waits-9") < part.index("waits-1")
+    assert f"/claims/{made[1].pk}/why/" in part
+    assert "2 of gpu" in part

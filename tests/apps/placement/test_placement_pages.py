@@ -296,3 +296,70 @@ def test_a_shadow_of_what_is_not_there_is_refused(
     assert "Node pool" in page
     assert "Resource of the device plugin" in page
     assert not Ask.objects.exists()
+
+
+FRAGMENTS: Json = {
+    "class": "gpu",
+    "cards": 4,
+    "free": 1,
+    "stranded": 1,
+    "stranded_cards": [
+        {"card": "d/n1/gpu-0", "nodes": ["n1"], "in_use": ["gpu-0-1g-0"], "holders": ["ns/held"]}
+    ],
+    "profiles": [{"name": "1g.10gb", "fits": 6, "cards": 1, "published": 7}],
+    "groups": [{"class": "gpu", "link": "d/pcieRoot", "size": 2, "node": "n2"}],
+    "moves": [{"card": "d/n1/gpu-0", "moves": [{"claim": "ns/held", "to": "n2"}]}],
+    "group_moves": [
+        {"class": "gpu", "size": 4, "node": "n3", "moves": [{"claim": "ns/other", "to": "n4"}]}
+    ],
+    "partial": True,
+    "cluster": "east",
+    "revision": "1.2.3",
+    "age_seconds": 4.0,
+    "took_ms": 2.5,
+}
+
+
+@pytest.mark.usefixtures("offered")
+def test_fragmentation_tells_groups_stranded_cards_room_and_moves(
+    client: Client, admin: User, cluster: Cluster, answering: Callable[[Json], None]
+) -> None:
+    answering(FRAGMENTS)
+    data = {"cluster": cluster.slug, "device_class": "gpu"}
+    page = log_in(client, admin).get(reverse("placement:fragments"), data).content.decode()
+    assert last_ask().question == {"class": "gpu"}
+    for said in (
+        "d/pcieRoot",
+        "ns/held",
+        "1g.10gb",
+        "4 of gpu together on n3",
+        "Card d/n1/gpu-0 whole",
+        "The time was over",
+        "heard 4 s before",
+    ):
+        assert said in page, said
+
+
+def test_fragmentation_is_for_the_platform(client: Client, alice: User, cluster: Cluster) -> None:
+    assert log_in(client, alice).get(reverse("placement:fragments")).status_code == 404
+    assert not Ask.objects.exists()
+
+
+def test_a_waiting_claim_is_written_into_the_what_if_page(
+    client: Client, alice: User, mallory: User, cluster: Cluster, waiting: Pod
+) -> None:
+    spec = {"devices": {"requests": [{"name": "mine", "exactly": {"deviceClassName": "x1"}}]}}
+    Mirrored.objects.create(
+        cluster=cluster,
+        kind="resourceclaims",
+        uid="c1",
+        name="wanted",
+        resource_version="1",
+        revision=1,
+        body={"spec": spec},
+    )
+    named = {"cluster": cluster.slug, "namespace": "vision", "claim": "wanted"}
+    page = log_in(client, alice).get(reverse("placement:what-if"), named).content.decode()
+    assert "deviceClassName: x1" in page
+    page = log_in(client, mallory).get(reverse("placement:what-if"), named).content.decode()
+    assert "deviceClassName: x1" not in page

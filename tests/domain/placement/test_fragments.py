@@ -3,7 +3,8 @@
 import pytest
 
 from domain.placement import Features, Fleet, Sequencer, Upsert, apply, fitting, place
-from domain.placement.fragments import Fragmentation, Group, fragmentation
+from domain.placement.fragments import Fragmentation, fragmentation
+from domain.placement.groups import Group
 from tests.domain.placement.fleets import (
     Raw,
     allocated,
@@ -148,3 +149,26 @@ def test_when_time_is_over_it_says_that_groups_are_missing() -> None:
     assert found.partial
     assert found.groups == ()
     assert found.cards == 1
+
+
+def a_card_each(*, movable: bool) -> Fleet:
+    """Two nodes with two cards each, one of each in use; a third node with one card."""
+    objects: list[Raw] = [device_class(), node("c"), published(device("x"), node_name="c")]
+    for name in ("a", "b"):
+        objects += [node(name), published(device("x"), device("y"), node_name=name)]
+        objects.append(allocated(f"held-{name}", result("x", name)))
+    if not movable:
+        objects.append(allocated("held-c", result("x", "c")))
+        objects += [allocated(f"more-{name}", result("y", name)) for name in ("a", "b")]
+    return Fleet.build(objects)
+
+
+def test_a_larger_group_is_had_by_a_move_that_the_engine_carried_out() -> None:
+    (move,) = of(a_card_each(movable=True)).group_moves
+    assert (move.size, move.node) == (2, "a")
+    assert move.claims == ("default/held-a",)
+    assert set(move.to) < {"b", "c"}
+
+
+def test_no_move_is_told_where_everything_is_full() -> None:
+    assert of(a_card_each(movable=False)).group_moves == ()
