@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from apps.deployments import routing
 from apps.deployments.models import AllocationPath, Deployment, ModelPool
 from apps.deployments.selectors import live
 from apps.inventory import selectors as inventory
@@ -27,7 +28,7 @@ MOST_EVENTS = 30
 
 def observe_cluster(cluster: Cluster, namespaces: Collection[str] | None = None) -> int:
     """Note what the mirror holds of the deployments there, of those in `namespaces` if any are
-    named; returns how many pools changed. May be repeated.
+    named; returns how many pools and routes changed. May be repeated.
 
     Before the cluster's pods were listed in full nothing is noted: what is not among the rows
     then is not known to be absent.
@@ -35,12 +36,13 @@ def observe_cluster(cluster: Cluster, namespaces: Collection[str] | None = None)
     found = live().filter(cluster=cluster)
     if namespaces is not None:
         found = found.filter(namespace__in=namespaces)
-    deployments = list(found.prefetch_related("pools"))
+    deployments = list(found.select_related("tenant").prefetch_related("pools"))
     if not deployments or not inventory.is_listed(cluster, "pods"):
         return 0
     held = _held(cluster, {deployment.namespace for deployment in deployments})
     events = _events(cluster, deployments, held)
-    return sum(_observe(deployment, held, events) for deployment in deployments)
+    changed = sum(_observe(deployment, held, events) for deployment in deployments)
+    return changed + routing.observe(cluster, deployments)
 
 
 @dataclass(slots=True)

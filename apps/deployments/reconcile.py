@@ -8,17 +8,17 @@ from django.utils import timezone
 
 from apps.catalog.reconcile import away, record
 from apps.common import leases
-from apps.deployments import surge
+from apps.deployments import handover, surge
 from apps.deployments.acceptance import acceptance
 from apps.deployments.models import Deployment, ModelPool
-from apps.deployments.rendering import manifests_of
+from apps.deployments.rendering import serving_of
 from apps.deployments.selectors import holder
 from apps.inventory import connections, writing
 from apps.quotas import ledger
 from domain import conditions
 from domain.conditions import Condition
 from domain.errors import DomainError
-from domain.manifests import Manifest, selector_of
+from domain.manifests import Manifest, render, selector_of
 from domain.manifests.labels import POOL
 from kube import client, kinds
 from kube.errors import NotFound, Permanent, Transient
@@ -26,8 +26,18 @@ from kube.errors import NotFound, Permanent, Transient
 LEASE_SECONDS = 60
 # What shares the requests between pools.
 SHARING = ("Service", "HTTPRoute")
-# In the order of their removal: what makes pods first.
-OWNED = (kinds.DEPLOYMENTS, kinds.DISRUPTION_BUDGETS, kinds.SERVICES, kinds.TEMPLATES)
+# In the order of their removal: what sends requests, then what makes pods.
+OWNED = (
+    kinds.HTTP_ROUTES,
+    kinds.INFERENCE_POOLS,
+    kinds.DEPLOYMENTS,
+    kinds.DISRUPTION_BUDGETS,
+    kinds.SERVICES,
+    kinds.CONFIG_MAPS,
+    kinds.ROLE_BINDINGS,
+    kinds.SERVICE_ACCOUNTS,
+    kinds.TEMPLATES,
+)
 
 
 def reconcile_deployment(deployment_id: int) -> None:
@@ -58,13 +68,17 @@ def _apply(deployment: Deployment) -> dict[str, Any]:
         # Asking for a device to surge onto takes its time, and weights may have to change fast.
         if touch and not only_weights:
             surge.decide(deployment)
-        manifests = manifests_of(deployment)
+        whole = serving_of(deployment)
     except DomainError as refusal:
         outcome = writing.Outcome(Condition("Applied", "False", "Invalid", str(refusal)))
         return record(deployment, outcome)
+    manifests = render(whole)
     if only_weights:
         manifests = [one for one in manifests if one["kind"] in SHARING]
     outcome = writing.keep_so(deployment.cluster, manifests, force=touch, touch=touch)
+    if outcome.condition.status == "True":
+        refused = handover.keep(deployment, whole, touch=touch)
+        outcome = replace(outcome, condition=refused) if refused else outcome
     may_prune = outcome.condition.status == "True" and deployment.cluster.mode == "manage"
     if may_prune and not only_weights:
         outcome = _prune(deployment, manifests, outcome)
@@ -99,7 +113,10 @@ def _prune(
 
 def _owned(connection: client.Cluster, deployment: Deployment) -> list[writing.Object]:
     found = []
+    served = connection.resources()
     for kind in OWNED:
+        if kind.key not in served:
+            continue
         for one in connection.list_all(
             kind, namespace=deployment.namespace, label_selector=selector_of(deployment.name)
         ):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from apps.catalog import selectors as catalog
+from apps.deployments.gateways import routing_of
 from apps.deployments.models import Deployment, ModelPool
 from domain import asked as asking
 from domain import patterns
@@ -96,6 +97,7 @@ def serving_of(deployment: Deployment) -> Serving:
         server=asked.server(),
         pools=tuple(pools),
         service_account=SERVICE_ACCOUNT,
+        routing=routing_of(deployment),
     )
 
 

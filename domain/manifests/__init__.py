@@ -2,8 +2,9 @@
 
 from domain.manifests.claims import claim_template
 from domain.manifests.labels import Manifest, pool_labels, selector_of
+from domain.manifests.routing import pool_objects, route
 from domain.manifests.runtimes import OwnImage, parallel_args, preset
-from domain.manifests.spec import Drain, Env, Pool, Probe, Server, Serving
+from domain.manifests.spec import Drain, Env, Pool, Probe, Routing, Server, Serving
 from domain.manifests.workloads import disruption_budget, endpoint, workload
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "OwnImage",
     "Pool",
     "Probe",
+    "Routing",
     "Server",
     "Serving",
     "claim_template",
@@ -34,5 +36,9 @@ def render(serving: Serving) -> list[Manifest]:
             found.append(template)
         found.append(workload(serving, pool))
         found.append(disruption_budget(serving, pool))
+        if serving.routing is not None:
+            found += pool_objects(serving, pool, serving.routing)
     found.append(endpoint(serving))
+    if serving.routing is not None and serving.routing.owns_route:
+        found.append(route(serving, serving.routing))
     return found

@@ -11,6 +11,8 @@ DEPLOYMENT = "claimyard.dev/deployment"
 POOL = "claimyard.dev/pool"
 METRICS_PORT = "claimyard.dev/metrics-port"
 METRICS_PATH = "claimyard.dev/metrics-path"
+PICKER = "claimyard.dev/picker"
+CONFIG_DIGEST = "claimyard.dev/config-digest"
 RESTARTED_AT = "claimyard.dev/restarted-at"
 
 

@@ -83,8 +83,24 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
+class Routing:
+    """The Gateway that carries a deployment's requests, and the picker of each pool.
+
+    Without `owns_route` the HTTPRoute is somebody else's, of which one rule was handed over.
+    """
+
+    gateway_namespace: str
+    gateway_name: str
+    hostname: str
+    picker_image: str
+    failure_mode: str = "FailClose"
+    section: str = ""
+    owns_route: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Serving:
-    """A deployment as a whole."""
+    """A deployment as a whole; `routing` None is one Service for all pools."""
 
     tenant: str
     namespace: str
@@ -92,3 +108,4 @@ class Serving:
     server: Server
     pools: tuple[Pool, ...]
     service_account: str
+    routing: Routing | None = None

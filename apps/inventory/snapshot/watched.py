@@ -42,5 +42,8 @@ WATCHED: tuple[Watched, ...] = (
     Watched(kinds.DEPLOYMENTS, _whole(kinds.DEPLOYMENTS), parse.uses_devices),
     Watched(kinds.STATEFUL_SETS, _whole(kinds.STATEFUL_SETS), parse.uses_devices),
     Watched(kinds.JOBS, _whole(kinds.JOBS), parse.uses_devices),
+    Watched(kinds.GATEWAYS, _whole(kinds.GATEWAYS)),
+    Watched(kinds.HTTP_ROUTES, _whole(kinds.HTTP_ROUTES)),
+    Watched(kinds.INFERENCE_POOLS, _whole(kinds.INFERENCE_POOLS)),
     Watched(kinds.EVENTS, None),
 )
