@@ -1,0 +1,3 @@
+module claimyard.dev/datapath/fakevllm
+
+go 1.24

@@ -1,0 +1,3 @@
+module claimyard.dev/datapath/loadgen
+
+go 1.24
