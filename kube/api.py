@@ -251,6 +251,27 @@ class ApiCluster:
         where = f"{base}/{quote(path.lstrip('/'), safe='/')}"
         return self._http.raw("GET", where, accept="*/*", limit=limit_bytes)
 
+    def service_get(
+        self,
+        namespace: str,
+        service: str,
+        path: str,
+        *,
+        query: dict[str, str],
+        limit_bytes: int = 16 * 1024 * 1024,
+    ) -> bytes:
+        base = f"/api/v1/namespaces/{quote(namespace)}/services/{quote(service, safe=':')}/proxy"
+        where = f"{base}/{quote(path.lstrip('/'), safe='/')}"
+        return self._http.raw("GET", where, query=query, accept="*/*", limit=limit_bytes)
+
+    def evict(self, namespace: str, pod: str) -> None:
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": namespace},
+        }
+        self._http.json("POST", PODS.path(namespace, pod, "eviction"), body=body)
+
     def review_access(self, accesses: list[Access]) -> dict[Access, bool]:
         return {access: self._may(access) for access in accesses}
 

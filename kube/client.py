@@ -12,7 +12,20 @@ import orjson
 from kube.kinds import Kind
 
 Json = dict[str, Any]
-Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "bind", "escalate"]
+Verb = Literal[
+    "get",
+    "list",
+    "watch",
+    "create",
+    "update",
+    "patch",
+    "delete",
+    "bind",
+    "escalate",
+    # Constrained impersonation (KEP-5284): whom, and what for.
+    "impersonate:serviceaccount",
+    "impersonate-on:serviceaccount:create",
+]
 FIELD_MANAGER = "claimyard"
 
 
@@ -188,6 +201,20 @@ class Cluster(Protocol):
         self, namespace: str, pod: str, port: int, path: str, *, limit_bytes: int = 16 * 1024 * 1024
     ) -> bytes:
         """GET on a pod's port through the API server."""
+
+    def service_get(
+        self,
+        namespace: str,
+        service: str,
+        path: str,
+        *,
+        query: dict[str, str],
+        limit_bytes: int = 16 * 1024 * 1024,
+    ) -> bytes:
+        """GET on a Service through the API server; `service` is [https:]name:port."""
+
+    def evict(self, namespace: str, pod: str) -> None:
+        """Ask for a pod to go, as far as disruption budgets allow: Busy when they do not now."""
 
     def review_access(self, accesses: list[Access]) -> dict[Access, bool]:
         """Which of these the server would allow us (SelfSubjectAccessReview)."""

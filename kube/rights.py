@@ -7,255 +7,42 @@ lets the portal read Secrets, run commands in pods, or give away rights it does 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
-from kube.client import Access, Json, Verb
-
-NAMESPACE = "claimyard"
-ACCOUNT = "claimyard"
-OBSERVE_ROLE = "claimyard-observe"
-MANAGE_ROLE = "claimyard-manage"
-METRICS_ROLE = "claimyard-metrics"
-PICKER_ROLE = "claimyard-picker"
-TENANT_ROLES = ("claimyard-tenant-view", "claimyard-tenant-edit")
-TOKEN_HOURS = 24 * 90
-
-LOOK: tuple[Verb, ...] = ("get", "list", "watch")
-CHANGE: tuple[Verb, ...] = ("get", "create", "patch", "delete")
-DRA = "resource.k8s.io"
-GATEWAY = "gateway.networking.k8s.io"
-INFERENCE = "inference.networking.k8s.io"
-RBAC = "rbac.authorization.k8s.io"
-
-
-@dataclass(frozen=True, slots=True)
-class Right:
-    """One line of the table. `level` is the role that grants it."""
-
-    feature: str
-    why: str
-    level: str  # observe | manage | metrics
-    group: str
-    resources: tuple[str, ...]
-    verbs: tuple[Verb, ...]
-    names: tuple[str, ...] = ()
-    is_optional: bool = False  # served only by some clusters
-
-    def accesses(self) -> Iterator[Access]:
-        for resource in self.resources:
-            name, _, subresource = resource.partition("/")
-            for verb in self.verbs:
-                for only in self.names or ("",):
-                    yield Access(verb, self.group, name, name=only, subresource=subresource)
-
-
-RIGHTS: tuple[Right, ...] = (
-    Right(
-        "Inventory",
-        "Count cards and show who holds them",
-        "observe",
-        "",
-        ("nodes", "pods", "namespaces"),
-        LOOK,
-    ),
-    Right(
-        "Inventory",
-        "Read what drivers publish, classes and claims",
-        "observe",
-        DRA,
-        ("resourceslices", "deviceclasses", "resourceclaims", "resourceclaimtemplates"),
-        LOOK,
-    ),
-    Right(
-        "Inventory",
-        "See which devices were taken out of service",
-        "observe",
-        DRA,
-        ("devicetaintrules",),
-        LOOK,
-        is_optional=True,
-    ),
-    Right(
-        "Workloads",
-        "Show which workloads use devices, and whether they are ready",
-        "observe",
-        "apps",
-        ("deployments", "replicasets", "statefulsets", "daemonsets"),
-        LOOK,
-    ),
-    Right("Workloads", "Show jobs that use devices", "observe", "batch", ("jobs",), LOOK),
-    Right(
-        "Why pending",
-        "Show the scheduler's and the kubelet's own messages",
-        "observe",
-        "",
-        ("events",),
-        LOOK,
-    ),
-    Right(
-        "Quotas",
-        "Compare the quota in the cluster with the portal's",
-        "observe",
-        "",
-        ("resourcequotas", "serviceaccounts", "services", "configmaps"),
-        LOOK,
-    ),
-    Right(
-        "Proposals",
-        "Compare what is there with what the portal would apply",
-        "observe",
-        RBAC,
-        ("rolebindings",),
-        LOOK,
-    ),
-    Right(
-        "Proposals",
-        "Compare what is there with what the portal would apply",
-        "observe",
-        "policy",
-        ("poddisruptionbudgets",),
-        LOOK,
-    ),
-    Right(
-        "Routing",
-        "Show by which weights a gateway shares requests, and whether it took them",
-        "observe",
-        GATEWAY,
-        ("gateways", "httproutes"),
-        LOOK,
-        is_optional=True,
-    ),
-    Right(
-        "Routing",
-        "Show whether a gateway took the pools of model servers",
-        "observe",
-        INFERENCE,
-        ("inferencepools",),
-        LOOK,
-        is_optional=True,
-    ),
-    Right("Logs", "Show the log of a failing pod", "observe", "", ("pods/log",), ("get",)),
-    Right(
-        "Figures",
-        "Read a model server's metrics through the API server, without Prometheus",
-        "metrics",
-        "",
-        ("pods/proxy",),
-        ("get",),
-        is_optional=True,
-    ),
-    Right(
-        "Device classes",
-        "Apply approved classes",
-        "manage",
-        DRA,
-        ("deviceclasses",),
-        CHANGE,
-    ),
-    Right(
-        "Deployments",
-        "Apply claim templates of approved patterns",
-        "manage",
-        DRA,
-        ("resourceclaimtemplates", "resourceclaims"),
-        CHANGE,
-    ),
-    Right(
-        "Deployments",
-        "Apply the tenants' workloads and scale them",
-        "manage",
-        "apps",
-        ("deployments", "deployments/scale", "statefulsets", "statefulsets/scale"),
-        CHANGE,
-    ),
-    Right(
-        "Deployments",
-        "Apply the Services and settings of tenants' workloads",
-        "manage",
-        "",
-        ("services", "configmaps"),
-        CHANGE,
-    ),
-    Right(
-        "Deployments",
-        "Keep enough replicas up while nodes are drained",
-        "manage",
-        "policy",
-        ("poddisruptionbudgets",),
-        CHANGE,
-    ),
-    Right(
-        "Routing",
-        "Share a deployment's requests between its pools by weight",
-        "manage",
-        GATEWAY,
-        ("httproutes",),
-        CHANGE,
-        is_optional=True,
-    ),
-    Right(
-        "Routing",
-        "Give each pool of model servers to the gateway",
-        "manage",
-        INFERENCE,
-        ("inferencepools",),
-        CHANGE,
-        is_optional=True,
-    ),
-    Right(
-        "Tenants",
-        "Make and label the tenants' namespaces, and delete empty ones that it made",
-        "manage",
-        "",
-        ("namespaces",),
-        CHANGE,
-    ),
-    Right(
-        "Tenants",
-        "See that a namespace is empty before deleting it",
-        "manage",
-        "",
-        ("persistentvolumeclaims",),
-        ("list",),
-    ),
-    Right(
-        "Tenants",
-        "Apply quotas and the tenants' accounts",
-        "manage",
-        "",
-        ("resourcequotas", "serviceaccounts"),
-        CHANGE,
-    ),
-    Right(
-        "Tenants",
-        "Give tenants access to their own namespaces",
-        "manage",
-        RBAC,
-        ("rolebindings",),
-        CHANGE,
-    ),
-    Right(
-        "Tenants",
-        "Hand out these roles and no others: the tenants' two, and the endpoint pickers'",
-        "manage",
-        RBAC,
-        ("clusterroles",),
-        ("bind",),
-        names=(*TENANT_ROLES, PICKER_ROLE),
-    ),
-    Right(
-        "Admission policies",
-        "Hold tenants to approved classes and selectors",
-        "manage",
-        "admissionregistration.k8s.io",
-        ("validatingadmissionpolicies", "validatingadmissionpolicybindings"),
-        (*CHANGE, "list", "watch"),
-    ),
+from kube.client import Access, Json
+from kube.rights_table import (
+    ACCOUNT,
+    DRA,
+    GATEWAY,
+    INFERENCE,
+    LOOK,
+    MANAGE_ROLE,
+    METRICS_ROLE,
+    MIGRATE_ROLE,
+    NAMESPACE,
+    OBSERVE_ROLE,
+    PICKER_ROLE,
+    RBAC,
+    RIGHTS,
+    TENANT_ROLES,
+    Right,
 )
+
+__all__ = [
+    "MANAGE_ROLE",
+    "METRICS_ROLE",
+    "MIGRATE_ROLE",
+    "OBSERVE_ROLE",
+    "RIGHTS",
+    "Missing",
+    "Right",
+]
+
+TOKEN_HOURS = 24 * 90
 
 _TENANT_VIEW: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("pods", "pods/log", "services", "configmaps", "events", "resourcequotas")),
@@ -310,22 +97,28 @@ def to_ask(levels: Iterable[str]) -> list[Access]:
     return list(dict.fromkeys(a for right in rights_of(levels) for a in right.accesses()))
 
 
-def manifests(*, mode: str = "observe", metrics: bool = False) -> list[Json]:
+def manifests(*, mode: str = "observe", metrics: bool = False, migrate: bool = False) -> list[Json]:
     """Namespace, account, roles and bindings that give the portal exactly what `mode` needs."""
     levels = [*levels_of(mode), *(["metrics"] if metrics else [])]
+    levels += ["migrate"] if migrate else []
     found: list[Json] = [
         _named("v1", "Namespace", NAMESPACE),
         _named("v1", "ServiceAccount", ACCOUNT, NAMESPACE),
     ]
     for level in levels:
-        found += [cluster_role(level), _binding(f"claimyard-{level}")]
+        found += role_and_binding(level)
     if "manage" in levels:
         found += [*tenant_roles(), picker_role()]
     return found
 
 
+def role_and_binding(level: str) -> list[Json]:
+    """What one level adds."""
+    return [cluster_role(level), _binding(f"claimyard-{level}")]
+
+
 def cluster_role(level: str) -> Json:
-    """The ClusterRole of one level: observe, manage or metrics."""
+    """The ClusterRole of one level: observe, manage, metrics or migrate."""
     rules: dict[tuple[Any, ...], list[str]] = {}
     for right in rights_of([level]):
         key = (right.group, right.verbs, right.names)

@@ -8,7 +8,7 @@ from kube import features, rights
 from kube.client import Cluster
 from kube.credentials import Credentials
 
-EVERY_LEVEL = ("observe", "manage", "metrics")
+EVERY_LEVEL = ("observe", "manage", "metrics", "migrate")
 
 
 def try_out(connection: Cluster, credentials: Credentials) -> dict[str, Any]:

@@ -80,6 +80,7 @@ def _rights_shown(mode: str) -> dict[str, str]:
     return {
         "manifest": rights.as_yaml(rights.manifests(mode=mode)),
         "manage_manifest": rights.as_yaml(rights.manifests(mode="manage", metrics=True)),
+        "migrate_manifest": rights.as_yaml(rights.role_and_binding("migrate")),
         "token_command": rights.token_command(),
         "ca_command": rights.ca_command(),
     }

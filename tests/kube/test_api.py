@@ -239,18 +239,19 @@ def test_rights_are_asked_one_by_one_and_compared_with_the_table(cluster: ApiClu
 
 
 def test_the_roles_to_install_grant_what_the_table_asks_for() -> None:
-    role = rights.cluster_role("manage")
+    levels = ("manage", "migrate")
     granted = {
         Access(verb, group, resource.partition("/")[0], name=name, subresource=sub)
-        for rule in role["rules"]
+        for level in levels
+        for rule in rights.cluster_role(level)["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for sub in [resource.partition("/")[2]]
         for verb in rule["verbs"]
         for name in rule.get("resourceNames", [""])
     }
-    assert granted == set(rights.to_ask(["manage"]))
-    everything = str(rights.manifests(mode="manage", metrics=True))
+    assert granted == set(rights.to_ask(levels))
+    everything = str(rights.manifests(mode="manage", metrics=True, migrate=True))
     assert "*" not in everything and "secrets" not in everything and "exec" not in everything
 
 
