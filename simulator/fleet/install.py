@@ -16,6 +16,7 @@ from simulator.fleet.api import (
     ApiError,
     Kind,
 )
+from simulator.fleet.labels import DEPLOY_DRA, DEPLOY_PLUGIN
 from simulator.fleet.scenario import NodeSpec, Scenario
 
 type Json = dict[str, Any]
@@ -104,7 +105,7 @@ def _daemon_sets(nodes: tuple[NodeSpec, ...]) -> list[Json]:
     """One per version of a driver, since a DaemonSet's pods all run the same."""
     sets: list[Json] = []
     dra = _by_version(nodes, "dra")
-    for version, names in dra.items():
+    for version in dra:
         suffix = "" if len(dra) == 1 else f"-{version.replace('.', '-')}"
         sets.append(
             _daemon_set(
@@ -113,11 +114,11 @@ def _daemon_sets(nodes: tuple[NodeSpec, ...]) -> list[Json]:
                 "dra-driver-nvidia-gpu",
                 ["compute-domains", "gpus"],
                 f"{_DRA_IMAGE}:{version}",
-                names,
+                _where(DEPLOY_DRA, dra, version),
             )
         )
     plugin = _by_version(nodes, "plugin")
-    for version, names in plugin.items():
+    for version in plugin:
         suffix = "" if len(plugin) == 1 else f"-{version.replace('.', '-')}"
         sets.append(
             _daemon_set(
@@ -126,7 +127,7 @@ def _daemon_sets(nodes: tuple[NodeSpec, ...]) -> list[Json]:
                 "nvidia-device-plugin-daemonset",
                 ["nvidia-device-plugin"],
                 f"{_PLUGIN_IMAGE}:{version}",
-                names,
+                _where(DEPLOY_PLUGIN, plugin, version),
             )
         )
     return sets
@@ -142,13 +143,24 @@ def _by_version(nodes: tuple[NodeSpec, ...], which: str) -> dict[str, list[str]]
     return groups
 
 
+def _where(label: str, by_version: dict[str, list[str]], version: str) -> list[Json]:
+    """Nodes that want this driver: each version on its own, the most used one on all others too."""
+    most = max(by_version, key=lambda one: len(by_version[one]))
+    others = [name for one, names in by_version.items() if one != version for name in names]
+    rules: list[Json] = [{"key": label, "operator": "In", "values": ["true"]}]
+    host = "kubernetes.io/hostname"
+    if version != most:
+        rules.append({"key": host, "operator": "In", "values": by_version[version]})
+    elif others:
+        rules.append({"key": host, "operator": "NotIn", "values": others})
+    return rules
+
+
 def _daemon_set(
-    name: str, namespace: str, app: str, containers: list[str], image: str, nodes: list[str]
+    name: str, namespace: str, app: str, containers: list[str], image: str, rules: list[Json]
 ) -> Json:
     labels = {"app": name, "app.kubernetes.io/name": app}
-    term = {
-        "matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": nodes}]
-    }
+    term = {"matchExpressions": rules}
     return {
         "metadata": {"name": name, "namespace": namespace, "labels": labels},
         "spec": {

@@ -9,7 +9,7 @@ from simulator.fleet.cache import Cluster, Index, Store
 from simulator.fleet.clock import Clock
 from simulator.fleet.devices import Devices
 from simulator.fleet.events import Recorder
-from simulator.fleet.labels import node_labels
+from simulator.fleet.labels import DEPLOYS, node_labels
 from simulator.fleet.machine import Machine
 from simulator.fleet.pod import PodWorker
 from simulator.fleet.programs import image_mib
@@ -96,8 +96,12 @@ class Kubelet:
         self.workers.clear()
         await self._api.delete(NODES, "", self.machine.name)
 
-    def read_annotation(self, node: Json) -> bool:
-        """Faults that somebody wrote on the Node; whether the machine is back from silence."""
+    def read_node(self, node: Json) -> bool:
+        """Which drivers somebody wants to run here, and faults that they wrote on the Node; whether
+        the machine is back from silence."""
+        if self.machine.deploy(node["metadata"].get("labels") or {}):
+            log.info("node %s: drivers are now %s", self.machine.name, self.machine.spec.allocation)
+            self.poke()
         text = (node["metadata"].get("annotations") or {}).get(ANNOTATION, "")
         was_silent = self.machine.silent
         if self.machine.suffer("annotation", annotated(text, len(self.machine.cards))):
@@ -132,6 +136,8 @@ class Kubelet:
     async def _register(self) -> Json:
         labels = node_labels(self._seed, self.machine.spec, self.machine.cards)
         node = self._nodes.get("", self.machine.name)
+        if node is not None:
+            labels = {key: value for key, value in labels.items() if key not in DEPLOYS}
         wanted = {"labels": labels, "annotations": {GATEWAY: self._gateway}}
         if node is None:
             body = {"metadata": {"name": self.machine.name} | wanted, "spec": self._spec()}
@@ -238,7 +244,12 @@ class Kubelet:
 
     async def _publish(self, node: Json) -> None:
         machine = self.machine
-        if machine.driver_down or not machine.spec.publishes_slices:
+        if not machine.spec.publishes_slices:
+            # A driver that is uninstalled unregisters, and the kubelet takes its slices away.
+            await self._gpus.withdraw()
+            await self._domains.withdraw()
+            return
+        if machine.driver_down:
             return
         wanted = gpu_slices(machine.spec, machine.cards, machine.sick, Clock.stamp())
         if await self._gpus.publish(wanted, node, half=machine.half_published):

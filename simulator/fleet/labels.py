@@ -7,6 +7,10 @@ from simulator.fleet.hardware import MigProfile
 from simulator.fleet.scenario import NodeSpec
 
 _PREFIX = "nvidia.com/"
+DEPLOY_PLUGIN = _PREFIX + "gpu.deploy.device-plugin"
+DEPLOY_DRA = _PREFIX + "gpu.deploy.dra-driver"
+DEPLOYS = (DEPLOY_PLUGIN, DEPLOY_DRA)
+"""Set once, when a node joins; whoever changes them later decides which drivers run there."""
 
 
 def sanitised(product: str) -> str:

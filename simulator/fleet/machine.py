@@ -1,6 +1,10 @@
 """One node's hardware and what the kubelet remembers of it; no API in here."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from simulator.fleet.cards import Card, cards_of, partitions
+from simulator.fleet.labels import DEPLOY_DRA, DEPLOY_PLUGIN
 from simulator.fleet.plugin import Holdings, PluginDevice, extended_resources, plugin_devices
 from simulator.fleet.programs import Held
 from simulator.fleet.scenario import NodeSpec, Sick
@@ -40,6 +44,17 @@ class Machine:
             return False
         self._troubles[source] = troubles
         self._judge()
+        return True
+
+    def deploy(self, labels: Mapping[str, str]) -> bool:
+        """Run the drivers that the node's labels say, missing ones as they are; whether that is
+        anything new."""
+        plugin = labels.get(DEPLOY_PLUGIN, str(self.spec.has_plugin).lower()) == "true"
+        dra = labels.get(DEPLOY_DRA, str(self.spec.publishes_slices).lower()) == "true"
+        if (plugin, dra) == (self.spec.has_plugin, self.spec.publishes_slices):
+            return False
+        allocation = {(True, True): "both", (True, False): "device-plugin", (False, True): "dra"}
+        self.spec = replace(self.spec, allocation=allocation.get((plugin, dra), "none"))
         return True
 
     def _judge(self) -> None:

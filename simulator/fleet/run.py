@@ -140,7 +140,7 @@ class Fleet:
 
     def _node_changed(self, _: Json | None, after: Json | None) -> None:
         kubelet = self.kubelets.get(after["metadata"]["name"]) if after else None
-        if after and kubelet and kubelet.read_annotation(after):
+        if after and kubelet and kubelet.read_node(after):
             self.resync(kubelet.machine.name)
 
     async def apply_fault(self, fault: Fault, *, begins: bool) -> None:
