@@ -72,6 +72,9 @@ def setup(url: str) -> None:
 
 
 def _measured(where: dict[str, str]) -> Iterator[dict[str, Any]]:
+    from workers.watch import spare_collections
+
+    spare_collections()  # as the watch process does
     cluster = registered(where)
     first = until_synced(cluster)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -126,8 +129,13 @@ def until_synced(cluster: _Cluster) -> float:
     began = datetime.now(UTC)
     started = time.perf_counter()
     cluster.thread.start()
-    _wait(lambda: _listed_since(cluster, began))
+    until_listed(cluster, began)
     return time.perf_counter() - started
+
+
+def until_listed(cluster: _Cluster, since: datetime) -> None:
+    """Wait until every kind was listed, and all of it stored, after `since`."""
+    _wait(lambda: _listed_since(cluster, since))
 
 
 def _until_relisted(cluster: _Cluster, poster: "Poster") -> float:

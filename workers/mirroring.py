@@ -23,12 +23,14 @@ from apps.inventory.snapshot import (
     WATCHED,
     Batch,
     Intake,
+    Known,
     Leadership,
     Mirror,
     NotLeading,
     Watched,
     lead,
     load,
+    recalled,
     store,
 )
 from kube import client, features
@@ -160,7 +162,10 @@ class _Round:
         self.mirror = Mirror()
         stored, detailed, self.stored = load(self.cluster_id)
         detailed["resourceclaims"] = claims.load(self.cluster_id)
-        self.intake = Intake(watched, self.mirror, stored, detailed)
+        known = None
+        if self.stored.is_trusted:
+            known = Known(self.mirror, functools.partial(recalled, self.cluster_id))
+        self.intake = Intake(watched, self.mirror, stored, detailed, known)
         self.credentials = _fingerprint(self.cluster_id)
         self.telling = Telling(self.cluster_id, self.mirror)
         self.beat_at = 0.0

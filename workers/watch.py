@@ -4,6 +4,7 @@ Several may run: each cluster has one leader at a time, and another process take
 gone for longer than its lease. SIGTERM ends it cleanly, with the leases given back.
 """
 
+import gc
 import os
 import signal
 import socket
@@ -72,8 +73,16 @@ def _forget_connection() -> None:
     connection.close()
 
 
+def spare_collections() -> None:
+    """The mirror is hundreds of thousands of objects that live on and hold no cycles: looking
+    through all of them again and again takes a quarter of a first list's time."""
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
+
+
 def main() -> None:
     django.setup()
+    spare_collections()
     watch = Watch()
 
     def end(signum: int, frame: FrameType | None) -> None:

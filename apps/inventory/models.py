@@ -67,6 +67,8 @@ class WatchLease(models.Model):
     epoch = models.BigIntegerField(default=0)
     holder = models.CharField(max_length=200, blank=True)
     until = models.DateTimeField(null=True, blank=True)
+    # The rules by which all that is stored was counted; "" while something is not counted yet.
+    counted_by = models.CharField(max_length=64, blank=True)
 
     def __str__(self) -> str:
         return f"{self.cluster} by {self.holder or 'nobody'}, epoch {self.epoch}"

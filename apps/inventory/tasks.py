@@ -12,7 +12,8 @@ from apps.common import asks, secrets
 from apps.common.models import Ask
 from apps.inventory import checks, connections
 from apps.inventory.models import Cluster, Event, Gone
-from apps.inventory.snapshot.store import EVENT_SECONDS, GONE_SECONDS
+from apps.inventory.snapshot.events import EVENT_SECONDS
+from apps.inventory.snapshot.store import GONE_SECONDS
 from kube import api, credentials
 from kube.errors import ClusterError, Transient
 

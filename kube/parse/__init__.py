@@ -12,10 +12,11 @@ from kube.parse.details import event, pod_details, uses_devices
 from kube.parse.fields import Malformed, named
 from kube.parse.nodes import node
 from kube.parse.pods import pod
-from kube.parse.slices import slice_, taint_rule
+from kube.parse.slices import Place, slice_, slice_place, taint_rule
 
 __all__ = [
     "Malformed",
+    "Place",
     "body",
     "claim",
     "class_facts",
@@ -28,6 +29,7 @@ __all__ = [
     "pod",
     "pod_details",
     "slice_",
+    "slice_place",
     "taint_rule",
     "uses_devices",
 ]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from sys import intern
 from typing import Any
+
+import msgspec
 
 from domain.devices import CounterSet, CounterUse, Device, Slice, Taint, TaintRule
 from kube.client import Json
@@ -55,6 +58,41 @@ def slice_(raw: Json) -> Slice:
             for one in spec.get("sharedCounters") or ()
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a slice lies; `node_name` is "" where it leaves that to its devices."""
+
+    driver: str
+    pool: str
+    node_name: str
+
+
+class _Pool(msgspec.Struct):
+    name: str
+
+
+class _Spec(msgspec.Struct):
+    driver: str
+    pool: _Pool
+    nodeName: str = ""  # noqa: N815  (Kubernetes' spelling)
+
+
+class _Head(msgspec.Struct):
+    spec: _Spec
+
+
+_heads = msgspec.json.Decoder(_Head)
+
+
+def slice_place(raw: bytes | msgspec.Raw) -> Place:
+    """From the bytes of a slice, without looking at its devices; Malformed if it is none."""
+    try:
+        spec = _heads.decode(raw).spec
+    except msgspec.MsgspecError as error:
+        raise Malformed(str(error)[:200]) from None
+    return Place(intern(spec.driver), intern(spec.pool.name), named(spec.nodeName))
 
 
 def _device(raw: Json, driver: str) -> Device:

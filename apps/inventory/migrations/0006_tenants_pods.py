@@ -9,6 +9,9 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AlterField("cluster", "server", models.CharField(max_length=500)),
+        migrations.AddField(
+            "watchlease", "counted_by", models.CharField(blank=True, max_length=64)
+        ),
         migrations.RunSQL(
             "UPDATE inventory_mirrored SET resource_version = '' WHERE kind = 'pods'",
             migrations.RunSQL.noop,

@@ -2,6 +2,7 @@
 
 from apps.inventory.snapshot.batch import Batch, Put
 from apps.inventory.snapshot.intake import Intake
+from apps.inventory.snapshot.known import Known, recalled
 from apps.inventory.snapshot.lease import Leadership, NotLeading, lead
 from apps.inventory.snapshot.mirror import Mirror
 from apps.inventory.snapshot.store import Stored, Writer, load, store
@@ -11,6 +12,7 @@ __all__ = [
     "WATCHED",
     "Batch",
     "Intake",
+    "Known",
     "Leadership",
     "Mirror",
     "NotLeading",
@@ -20,5 +22,6 @@ __all__ = [
     "Writer",
     "lead",
     "load",
+    "recalled",
     "store",
 ]

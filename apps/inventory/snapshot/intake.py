@@ -7,6 +7,7 @@ import orjson
 import structlog
 
 from apps.inventory.snapshot.batch import Batch, Drop, Put
+from apps.inventory.snapshot.known import MOVING, Known
 from apps.inventory.snapshot.mirror import Mirror
 from apps.inventory.snapshot.watched import Watched
 from domain.devices import PodUse
@@ -42,7 +43,8 @@ class _State:
 class Intake:
     """`stored` is, by kind and uid, the (resourceVersion, namespace, name) of what the database
     holds, `detailed` the same for the rows of claims and pods that pages show. After a restart,
-    what has not changed meanwhile is taken in but not written again."""
+    what has not changed meanwhile is taken in but not written again, and with `known` not counted
+    again either."""
 
     def __init__(
         self,
@@ -50,8 +52,9 @@ class Intake:
         mirror: Mirror,
         stored: Versions,
         detailed: Versions,
+        known: Known | None = None,
     ) -> None:
-        self.mirror = mirror
+        self.mirror, self.known = mirror, known
         watched = list(watched)
         self._states = {
             one.name: _State(one, stored.get(one.name, {}), detailed.get(one.name, {}))
@@ -79,6 +82,7 @@ class Intake:
         """Count without a kind that we may not see, where that is better than not counting."""
         if kind == "devicetaintrules":
             self._counting.discard(kind)
+            self._end_knowing()
 
     def take(self, kind: str, step: Step, batch: Batch) -> None:
         """Work one step into the mirror and the batch; never raises for what a cluster sends."""
@@ -93,21 +97,62 @@ class Intake:
     def _take_page(self, kind: str, state: _State, page: Listed, batch: Batch) -> None:
         if page.is_first or state.listing is None:
             state.listing = set()
+        if self.known is not None and kind in MOVING:
+            self.known.went(kind, self._outdated(state, page))
         for item in page.items:
             state.listing.add(item.uid)
             if state.taken.get(item.uid) != item.resource_version:
                 self._take_item(kind, state, item, batch)
         if page.is_last:
-            known = state.stored.keys() | state.taken.keys() | state.detailed.keys()
-            absent = known - state.listing
+            there = state.stored.keys() | state.taken.keys() | state.detailed.keys()
+            absent = there - state.listing
+            if self.known is not None:
+                self.known.went(kind, absent - state.taken.keys())
             for uid in absent:
                 self._drop(kind, state, uid, batch)
             state.listing = None
             self.listed.add(kind)
             batch.listed.add(kind)
+            self._end_knowing()
+
+    def _outdated(self, state: _State, page: Listed) -> list[str]:
+        """Of which the rows have another version, and the mirror none yet."""
+        return [
+            item.uid
+            for item in page.items
+            if item.uid not in state.taken
+            and (stored := state.stored.get(item.uid)) is not None
+            and stored[0] != item.resource_version
+        ]
+
+    def _end_knowing(self) -> None:
+        if self.known is not None and self.can_count:
+            self.known.settle()
+            self.known = None
+
+    def _is_known(self, kind: str, state: _State, item: Item) -> bool:
+        """It is at the version of all its rows, which an earlier process counted."""
+        if self.known is None or state.watched.keep is None or kind == "namespaces":
+            return False
+        stored = state.stored.get(item.uid)
+        if stored is None or stored[0] != item.resource_version or item.uid in state.taken:
+            return False
+        # A pod without a row of its own is none that uses devices: only placement looks at it.
+        detail = state.detailed.get(item.uid)
+        if kind == "resourceclaims" or detail is not None:
+            return detail is not None and detail[0] == item.resource_version
+        return True
+
+    def _take_known(self, kind: str, state: _State, item: Item) -> None:
+        if self.known is not None and (kind != "pods" or item.uid in state.detailed):
+            self.known.put(kind, item)
+        state.taken[item.uid] = item.resource_version
 
     def _take_item(self, kind: str, state: _State, item: Item, batch: Batch) -> None:
         try:
+            if self._is_known(kind, state, item):
+                self._take_known(kind, state, item)
+                return
             for name in (item.uid, item.namespace, item.name):
                 parse.named(name)
             raw = item.object()
@@ -175,6 +220,7 @@ class Intake:
         elif kind == "devicetaintrules":
             self.mirror.drop_rule(uid)
         elif kind == "resourceclaims":
+            self._note_claim(uid)
             self.mirror.drop_claim(uid)
         elif kind == "pods":
             self.mirror.drop_pod(uid)
@@ -200,9 +246,15 @@ class Intake:
 
     def _put_claim(self, item: Item, raw: Json, batch: Batch) -> None:
         claim = parse.parsed(parse.claim, raw)
+        self._note_claim(claim.uid)
         self.mirror.put_claim(claim)
         if self._is_news("resourceclaims", item):
             batch.claims[claim.uid] = (claim, item.resource_version)
+
+    def _note_claim(self, uid: str) -> None:
+        """Until the slices are all listed nobody knows for sure where a claim lies."""
+        if self.known is not None:
+            self.known.was(self.mirror.claims.get(uid))
 
     def _put_pod(self, item: Item, raw: Json, batch: Batch) -> None:
         pod = parse.parsed(parse.pod, raw)

@@ -42,6 +42,12 @@ class Leadership:
         if row is None or row[0] != self.epoch:
             raise NotLeading
 
+    def counted(self, rules: str) -> None:
+        """Note by which rules all that is stored is counted; "" for not all of it."""
+        WatchLease.objects.filter(cluster_id=self.cluster_id, epoch=self.epoch).exclude(
+            counted_by=rules
+        ).update(counted_by=rules)
+
     def tell(self, **changes: object) -> None:
         """Renew, and change the cluster's row with it; raise NotLeading, having written nothing."""
         with transaction.atomic():

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -11,10 +11,12 @@ from django.db import DataError, IntegrityError, connection, transaction
 from django.utils import timezone
 
 from apps.common import bulk
-from apps.inventory.models import Device, Event, Gone, Mirrored, Node, Pod, Revision
-from apps.inventory.snapshot import rows
+from apps.inventory.models import Device, Gone, Mirrored, Node, Pod, Revision, WatchLease
+from apps.inventory.snapshot import events, rows
 from apps.inventory.snapshot.batch import Batch, Drop, Put
+from apps.inventory.snapshot.events import moment
 from apps.inventory.snapshot.intake import Versions
+from apps.inventory.snapshot.known import rules
 from apps.inventory.snapshot.lease import Leadership
 from apps.inventory.snapshot.mirror import Mirror
 
@@ -23,7 +25,6 @@ log = structlog.get_logger(__name__)
 CHANNEL = "claimyard_inventory"
 CARDS, USES, DEVICE_PODS, EVENTS = "cards", "uses", "device-pods", "events"
 GONE_SECONDS = 3600
-EVENT_SECONDS = 24 * 3600
 
 # Writes rows of a higher room in the same transaction; returns the kinds that changed.
 Writer = Callable[[int, Batch, Mirror, datetime], Iterable[str]]
@@ -39,6 +40,7 @@ class Stored:
     nodes: dict[str, str] = field(default_factory=dict)
     devices: dict[str, dict[tuple[str, ...], int]] = field(default_factory=dict)
     is_compared: bool = False  # with the cluster, once, after everything was listed
+    is_trusted: bool = False  # all of it was counted, by the rules we have
 
 
 def store(
@@ -58,7 +60,8 @@ def store(
     now = batch.at or timezone.now()
     touched = set(mirror.touched) if can_count else set()
     moved = set(mirror.moved) if can_count else set()
-    if can_count and not stored.is_compared:
+    is_first = can_count and not stored.is_compared
+    if is_first and not stored.is_trusted:
         touched |= stored.nodes.keys()  # a node may have gone while nobody looked
     plan = _Plan(leadership.cluster_id, mirror, stored)
     plan.count(touched)
@@ -72,10 +75,13 @@ def store(
             _write_pods(leadership.cluster_id, batch, mirror, changed)
             for write in writers:
                 changed |= set(write(leadership.cluster_id, batch, mirror, now))
-        _write_events(leadership.cluster_id, batch, changed)
+        if events.write(leadership.cluster_id, batch):
+            changed.add(EVENTS)
         revisions = _raise(leadership.cluster_id, changed, batch, now)
         _write_objects(leadership.cluster_id, batch, revisions, now)
         plan.write()
+        if is_first or (batch.puts and not can_count):
+            leadership.counted(rules() if can_count else "")
         if changed:
             _notify(leadership.cluster_id)
     plan.remember()
@@ -198,7 +204,7 @@ def _forget(cluster_id: int, kind: str, drops: list[Drop], revision: int, now: d
     )
 
 
-# --- Pods and events
+# --- Pods
 _POD_COLUMNS = (
     "cluster_id",
     "uid",
@@ -253,36 +259,6 @@ def _write_pods(cluster_id: int, batch: Batch, mirror: Mirror, changed: set[str]
         bulk.upsert(Pod, _POD_COLUMNS, found, key=("cluster_id", "uid"))
     if found or batch.drops.get("pods"):
         changed.add(DEVICE_PODS)
-
-
-_EVENT_COLUMNS = (
-    "cluster_id",
-    "uid",
-    "namespace",
-    "about_kind",
-    "about_uid",
-    "about_name",
-    "type",
-    "reason",
-    "message",
-    "source",
-    "count",
-    "first_at",
-    "last_at",
-)
-
-
-def _write_events(cluster_id: int, batch: Batch, changed: set[str]) -> None:
-    oldest = timezone.now() - timedelta(seconds=EVENT_SECONDS)
-    found = []
-    for event in batch.events.values():
-        last = moment(event["last_at"]) or timezone.now()
-        if last > oldest:
-            plain = [_clean(event[name]) for name in _EVENT_COLUMNS[1:-2]]
-            found.append((cluster_id, *plain, moment(event["first_at"]), last))
-    if found:
-        bulk.upsert(Event, _EVENT_COLUMNS, found, key=("cluster_id", "uid"))
-        changed.add(EVENTS)
 
 
 # --- Cards
@@ -374,22 +350,8 @@ def load(cluster_id: int) -> tuple[Versions, Versions, Stored]:
     )
     detailed: Versions = {"pods": {uid: tuple(rest) for uid, *rest in pods}}  # type: ignore[misc]
     nodes = Node.objects.filter(cluster_id=cluster_id).values_list("name", "digest")
-    return stored, detailed, Stored(nodes=dict(nodes))
-
-
-def moment(text: Any) -> datetime | None:
-    """A time of the API as a datetime; None for what is none."""
-    if not isinstance(text, str) or not text:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo else None
-
-
-def _clean(value: Any) -> Any:
-    return value.replace("\0", "\ufffd") if isinstance(value, str) else value
+    leases = WatchLease.objects.filter(cluster_id=cluster_id, counted_by=rules())
+    return stored, detailed, Stored(nodes=dict(nodes), is_trusted=leases.exists())
 
 
 def _json(value: object) -> str:
