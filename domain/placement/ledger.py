@@ -25,6 +25,7 @@ class Ledger:
     taken: dict[DeviceID, int] = field(default_factory=dict)
     shares: dict[DeviceID, int] = field(default_factory=dict)
     consumed: dict[DeviceID, dict[str, int]] = field(default_factory=dict)
+    revision: int = field(default=0, compare=False)
     _marks: dict[str, Mark] | None = field(default=None, repr=False, compare=False)
     # Equal marks are one object: most pools are in one of a few states.
     _same: dict[Mark, Mark] = field(default_factory=dict, repr=False, compare=False)
@@ -35,6 +36,7 @@ class Ledger:
             dict(self.taken),
             dict(self.shares),
             {device: dict(amounts) for device, amounts in self.consumed.items()},
+            self.revision,
             None if self._marks is None else dict(self._marks),
             self._same,
         )
@@ -76,6 +78,7 @@ class Ledger:
             self._marks.pop(pool, None)
 
     def add(self, holdings: Iterable[Holding]) -> None:
+        self.revision += 1
         for holding in holdings:
             before = self._mark(holding.device)
             self._add(holding)
@@ -93,6 +96,7 @@ class Ledger:
 
     def remove(self, holdings: Iterable[Holding]) -> None:
         """Only for what was added before."""
+        self.revision += 1
         for holding in holdings:
             before = self._mark(holding.device)
             self._remove(holding)

@@ -26,7 +26,7 @@ class CompileError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Failure:
+class Failure:
     """Kept as text: an exception that is raised again and again keeps what it went through."""
 
     kind: type[SelectorError] | type[Unknown]
@@ -36,24 +36,30 @@ class _Failure:
 class Selector:
     """One CEL expression with the verdicts it has given so far."""
 
-    __slots__ = ("_verdicts", "expression", "program")
+    __slots__ = ("expression", "known", "program")
 
     def __init__(self, expression: str) -> None:
         self.expression = expression
         self.program: Program | CompileFailure | Unsupported = compile_selector(expression)
-        self._verdicts: dict[Hashable, bool | _Failure] = {}
+        # By projection; for reading only.
+        self.known: dict[Hashable, bool | Failure] = {}
 
     def accepts(self, device: DeviceView) -> bool:
         """Raises CompileError, SelectorError as upstream would fail, or Unknown."""
         program = self.program
-        key = program.project(device) if isinstance(program, Program) else None
-        verdict = self._verdicts.get(key)
+        projection = program.project(device) if isinstance(program, Program) else None
+        verdict = self.known.get(projection)
         if verdict is None:
-            if len(self._verdicts) >= _MOST_VERDICTS:
-                self._verdicts.clear()
-            verdict = self._verdicts[key] = self._evaluate(device)
-        if isinstance(verdict, _Failure):
+            verdict = self.judge(device, projection)
+        if isinstance(verdict, Failure):
             raise verdict.kind(verdict.text)
+        return verdict
+
+    def judge(self, device: DeviceView, projection: Hashable) -> "bool | Failure":
+        """The verdict on what is not in `known` yet. Raises CompileError."""
+        if len(self.known) >= _MOST_VERDICTS:
+            self.known.clear()
+        verdict = self.known[projection] = self._evaluate(device)
         return verdict
 
     def reading(self, device: DeviceView) -> str:
@@ -69,16 +75,16 @@ class Selector:
             for path in sorted(reads)
         )
 
-    def _evaluate(self, device: DeviceView) -> bool | _Failure:
+    def _evaluate(self, device: DeviceView) -> bool | Failure:
         if isinstance(self.program, CompileFailure):
             raise CompileError(self.program.message)
         if isinstance(self.program, Unsupported):
             reason = f"selector {self.expression!r}: {self.program.reason}"
-            return _Failure(Unknown, reason)
+            return Failure(Unknown, reason)
         try:
             return self.program.evaluate(device)
         except SelectorError as failure:
-            return _Failure(SelectorError, failure.message)
+            return Failure(SelectorError, failure.message)
 
 
 def _shown(value: Hashable) -> str:

@@ -8,6 +8,7 @@ here exactly when the API server refuses it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 
 from domain.placement.cel import types
@@ -38,6 +39,13 @@ LITERAL_TYPES: dict[type, Type] = {
     str: types.STRING,
     bytes: types.BYTES,
 }
+Signature = tuple[str, bool, tuple[Type, ...]]
+"""A function, whether it is called on its first operand, and the types of all operands."""
+
+Resolved = tuple[tuple[str, ...], Type]
+"""The overloads that a call may take, and its result."""
+
+MOST_RESOLVED = 10_000
 PROTOBUF = "google.protobuf."
 
 
@@ -64,11 +72,16 @@ def check(root: Expr, source: Source, environment: Environment) -> Checked:
     checker = _Checker(Checked(root, source, environment))
     checker.check(root)
     found = checker.checked
-    found.types = {
-        expr_id: checker.known.apply(type_, free_as_dyn=True)
-        for expr_id, type_ in found.types.items()
-    }
+    for expr_id, type_ in found.types.items():
+        if types.has_parameters(type_):
+            found.types[expr_id] = checker.known.apply(type_, free_as_dyn=True)
     return found
+
+
+@cache
+def _resolved(environment: Environment) -> dict[Signature, Resolved]:
+    """What calls resolved to that depend on nothing but the types of their operands."""
+    return {}
 
 
 class _Checker:
@@ -76,22 +89,23 @@ class _Checker:
         self.checked = checked
         self.functions = functions(checked.environment)
         self.fields = device_fields(checked.environment)
+        self.resolved = _resolved(checked.environment)
         self.known = Substitutions()
         self.scopes: list[dict[str, Type]] = []
         self.fresh = count()
 
     def check(self, expr: Expr) -> None:
         match expr:
-            case Literal():
-                self._set(expr, LITERAL_TYPES[type(expr.value)])
-            case Ident():
-                self._ident(expr)
-            case Select():
-                self._select(expr)
             case Call(function="_?._"):
                 self._optional_select(expr)
             case Call():
                 self._call(expr)
+            case Literal():
+                self._set(expr, LITERAL_TYPES[type(expr.value)])
+            case Select():
+                self._select(expr)
+            case Ident():
+                self._ident(expr)
             case ListLiteral():
                 self._list(expr)
             case MapLiteral():
@@ -131,6 +145,8 @@ class _Checker:
     # Names
 
     def _local(self, name: str) -> Type | None:
+        if not self.scopes:
+            return None
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
 
     def _global(self, expr: Expr, name: str) -> Type | None:
@@ -236,12 +252,30 @@ class _Checker:
         self._resolve(expr, candidates)
 
     def _resolve(self, expr: Call, candidates: tuple[Overload, ...]) -> None:
-        operands = [*([expr.target] if expr.target is not None else []), *expr.args]
-        found = [self._type(operand) for operand in operands]
-        member = expr.target is not None
         if expr.function in ("_&&_", "_||_"):
             self._logical(expr, candidates[0])
             return
+        operands = [*([expr.target] if expr.target is not None else []), *expr.args]
+        found = [self._type(operand) for operand in operands]
+        signature = (expr.function, expr.target is not None, tuple(found))
+        known = self.resolved.get(signature)
+        if known is not None:
+            self.checked.overloads[expr.id], result = known
+            self._set(expr, result)
+            return
+        self._search(expr, candidates, found)
+        self._remember(expr, signature)
+
+    def _remember(self, expr: Call, signature: Signature) -> None:
+        """Of a call without type parameters that resolved: it would again, and binds nothing."""
+        overloads, result = self.checked.overloads[expr.id], self._type(expr)
+        if not overloads or self.checked.unsupported or len(self.resolved) >= MOST_RESOLVED:
+            return
+        if not any(map(types.has_parameters, (result, *signature[2]))):
+            self.resolved[signature] = overloads, result
+
+    def _search(self, expr: Call, candidates: tuple[Overload, ...], found: list[Type]) -> None:
+        member = expr.target is not None
         result: Type | None = None
         resolved: list[str] = []
         for overload in candidates:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from domain.placement.cel import types
+from domain.placement.cel import everyday, types
 from domain.placement.cel.checker import Checked, check
 from domain.placement.cel.cost import estimate
 from domain.placement.cel.declarations import attribute_type
@@ -50,6 +50,11 @@ class Compiled:
     planned: Planned
     reads: frozenset[Path] | None
     project: Callable[[DeviceView], Hashable]
+
+    @cached_property
+    def paths(self) -> tuple[Path, ...] | None:
+        """`reads` in the order of a projection."""
+        return None if self.reads is None else tuple(sorted(self.reads))
 
     @property
     def expression(self) -> str:
@@ -133,7 +138,7 @@ def compile_derived(
 
 
 def _checked(expression: str, environment: Environment) -> Checked | CompileFailure | Unsupported:
-    parsed = parse(expression)
+    parsed = everyday.parse(expression) or parse(expression)
     if isinstance(parsed, CompileFailure | Unsupported):
         return parsed
     root, source = parsed

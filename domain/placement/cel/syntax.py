@@ -27,6 +27,24 @@ extensions:
 - name: two-var-comprehensions
 - name: lists
 """
+MACROS = frozenset(
+    (
+        "has",
+        "all",
+        "exists",
+        "exists_one",
+        "existsOne",
+        "filter",
+        "map",
+        "bind",
+        "optMap",
+        "optFlatMap",
+        "sortBy",
+        "transformList",
+        "transformMap",
+        "transformMapEntry",
+    )
+)
 TOO_DEEP = re.compile(r"recursion|nesting", re.IGNORECASE)
 REPORTED = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*?)(?: \[INVALID_ARGUMENT\])?$", re.M)
 WORDING = (
@@ -156,6 +174,19 @@ def walk(expr: Expr) -> Iterator[Expr]:
     yield expr
     for child in children(expr):
         yield from walk(child)
+
+
+def nodes(root: Expr) -> list[Expr]:
+    """All of them, each before those below it."""
+    found = [root]
+    for expr in found:
+        if isinstance(expr, Call):  # by far the most; the rest goes through `children`
+            if expr.target is not None:
+                found.append(expr.target)
+            found += expr.args
+        elif not isinstance(expr, Literal | Ident):
+            found += children(expr)
+    return found
 
 
 @cache

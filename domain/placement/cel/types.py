@@ -110,6 +110,8 @@ class Substitutions(dict[Type, Type]):
 
     def apply(self, type_: Type, *, free_as_dyn: bool = False) -> Type:
         """The type with every known parameter replaced."""
+        if not has_parameters(type_):
+            return type_
         found = self.get(type_)
         if found is not None:
             return self.apply(found, free_as_dyn=free_as_dyn)

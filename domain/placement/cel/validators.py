@@ -8,7 +8,16 @@ from domain.placement.cel.arguments import Constant
 from domain.placement.cel.checker import Checked
 from domain.placement.cel.functions import bind_call
 from domain.placement.cel.source import Problem
-from domain.placement.cel.syntax import Call, Expr, ListLiteral, Literal, MapLiteral, children, walk
+from domain.placement.cel.syntax import (
+    Call,
+    Expr,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    children,
+    nodes,
+    walk,
+)
 from domain.placement.cel.types import Type, shown
 from domain.placement.cel.values import CelError
 
@@ -30,7 +39,15 @@ def validate(checked: Checked) -> list[Problem]:
 
     Raises Unjudgeable.
     """
+    if not any(map(_is_concerned, nodes(checked.root))):
+        return []
     return [*_literals(checked), *_mixed(checked, checked.root)]
+
+
+def _is_concerned(expr: Expr) -> bool:
+    if isinstance(expr, Call):
+        return expr.function == "matches" or expr.function in TIMES
+    return isinstance(expr, ListLiteral | MapLiteral)
 
 
 def _literals(checked: Checked) -> Iterator[Problem]:

@@ -4,7 +4,7 @@ An album belongs to one fleet and one set of switches. The fleet that comes from
 takes over the pages of all nodes that the change does not touch.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -20,6 +20,7 @@ from domain.placement.faults import Fatal
 from domain.placement.features import Features
 from domain.placement.fleet import Fleet
 from domain.placement.ledger import Ledger
+from domain.placement.lookalikes.gallery import Gallery
 from domain.placement.lookalikes.tokens import Tokens, identifying
 from domain.placement.pools import Candidate, Pool
 
@@ -28,7 +29,8 @@ UNPICTURED = -1
 
 @dataclass(slots=True, eq=False)
 class Page:
-    """One node. `shape` is UNPICTURED where only the plain search may answer.
+    """One node. `shape` is UNPICTURED where only the plain search may answer; `is_ruled` where a
+    DeviceTaintRule concerns any of its devices.
 
     `columns` holds what was worked out for its devices alone: verdicts, patterns of values.
     """
@@ -38,7 +40,18 @@ class Page:
     candidates: Sequence[Candidate] = ()
     pools: tuple[str, ...] = ()
     is_cordoned: bool = False
+    is_ruled: bool = False
     columns: dict[Hashable, Hashable] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crowd:
+    """The number of each row's picture, and the first row of each picture."""
+
+    ledger: Ledger
+    revision: int
+    numbers: list[int]
+    first: Mapping[Hashable, int]
 
 
 @dataclass(slots=True, eq=False)
@@ -46,6 +59,7 @@ class Album:
     """Pages in the order of node names."""
 
     tokens: Tokens
+    gallery: Gallery
     names: list[str]
     rows: list[Page]
     shapes: list[int]
@@ -56,6 +70,22 @@ class Album:
     strangers: frozenset[int]
     # Queries with their plans, by content; shared with the fleets before and after.
     memo: dict[Hashable, object]
+    _crowd: Crowd | None = field(init=False, default=None)
+
+    def crowd(self, ledger: Ledger) -> Crowd:
+        """Kept until anything is taken or given back."""
+        known = self._crowd
+        if known is None or known.ledger is not ledger or known.revision != ledger.revision:
+            numbers = self.numbers(ledger, 0, len(self.rows))
+            rows = range(len(numbers) - 1, -1, -1)
+            first: dict[Hashable, int] = dict(zip(reversed(numbers), rows, strict=True))
+            known = self._crowd = Crowd(ledger, ledger.revision, numbers, first)
+        return known
+
+    def numbers(self, ledger: Ledger, first: int, last: int) -> list[int]:
+        """The pictures of the rows from `first` up to `last`."""
+        states = self.states(ledger, first, last)
+        return self.gallery.numbered(self.shapes[first:last], states)
 
     def states(self, ledger: Ledger, first: int, last: int) -> list[Hashable]:
         """What is in use on the rows from `first` up to `last`, each of all its pools together."""
@@ -107,6 +137,7 @@ def _bound(fleet: Fleet, features: Features, before: object) -> Album:
     return _of_rows(
         [_page(fleet, features, fleet.nodes[name], tokens, rules) for name in sorted(fleet.nodes)],
         tokens,
+        Gallery(),
         {},
     )
 
@@ -127,20 +158,23 @@ def _rebound(
     )
     if not same_pools or old.strangers or any(page.shape == UNPICTURED for page in new.values()):
         kept = (new.get(name) or old.rows[old.at[name]] for name in sorted(fleet.nodes))
-        return _of_rows(list(kept), old.tokens, old.memo)
+        return _of_rows(list(kept), old.tokens, old.gallery, old.memo)
     rows, shapes = list(old.rows), list(old.shapes)
     for name, page in new.items():
         rows[old.at[name]], shapes[old.at[name]] = page, page.shape
     return replace(old, rows=rows, shapes=shapes)
 
 
-def _of_rows(rows: list[Page], tokens: Tokens, memo: dict[Hashable, object]) -> Album:
+def _of_rows(
+    rows: list[Page], tokens: Tokens, gallery: Gallery, memo: dict[Hashable, object]
+) -> Album:
     pools: list[str] | None = None
     if all(len(page.pools) <= 1 for page in rows):
         pools = [page.pools[0] if page.pools else "" for page in rows]
     names = [page.node.name for page in rows]
     return Album(
         tokens,
+        gallery,
         names,
         rows,
         [page.shape for page in rows],
@@ -169,7 +203,8 @@ def _page(
     operations = any(one.skipped_operations for pool in view.pools for one in pool.slices)
     declared = node.declared_features if operations else frozenset()
     shape = tokens.of(("node", content, declared))
-    return Page(node, shape, view.candidates, pools, is_cordoned(node))
+    ruled = any(rule.applies_to(one.device.id) for rule in rules for one in view.candidates)
+    return Page(node, shape, view.candidates, pools, is_cordoned(node), ruled)
 
 
 def _is_plain(pool: Pool) -> bool:

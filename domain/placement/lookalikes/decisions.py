@@ -1,6 +1,6 @@
 """Answers for many nodes: decided for all, written out for those that are looked at."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import overload
 
@@ -25,20 +25,29 @@ class Decisions(Sequence[Decision]):
         attempt: QuickAttempt,
         query: Query,
         claims: Sequence[Claim],
-        pictures: list[Picture],
+        pictures: Sequence[Picture],
+        first: Mapping[Picture, int],
         alone: dict[int, Decision],
     ) -> None:
+        """first: each picture's first row, in any order."""
         self._attempt, self._query, self._claims = attempt, query, claims
-        self._pictures, self._alone = pictures, alone
+        self._pictures, self._first, self._alone = pictures, first, alone
 
     @classmethod
     def of_all(
         cls, attempt: QuickAttempt, claims: Sequence[Claim], content: Hashable = None
     ) -> "Decisions":
         query = attempt.query(claims, content)
-        pictures = attempt.pictures(query, 0, len(attempt.album.rows))
-        alone = _solve(attempt, query, claims, pictures, 0)
-        return cls(attempt, query, claims, pictures, alone)
+        pictures: Sequence[Picture]
+        first: Mapping[Picture, int]
+        if query.columns:
+            pictures = attempt.pictures(query, 0, len(attempt.album.rows))
+            first = first_rows(pictures)
+        else:
+            crowd = attempt.album.crowd(attempt.ledger)
+            pictures, first = crowd.numbers, crowd.first
+        alone = _solve(attempt, query, claims, pictures, first)
+        return cls(attempt, query, claims, pictures, first, alone)
 
     @classmethod
     def up_to_first(
@@ -61,9 +70,9 @@ class Decisions(Sequence[Decision]):
             end = _end_of(attempt, query, claims, part, first, alone)
             if end is not None:
                 pictures += part[: end - first + 1]
-                return cls(attempt, query, claims, pictures, alone)
+                break
             pictures += part
-        return cls(attempt, query, claims, pictures, alone)
+        return cls(attempt, query, claims, pictures, first_rows(pictures), alone)
 
     @property
     def leading(self) -> int:
@@ -109,17 +118,18 @@ class Decisions(Sequence[Decision]):
     def failures(self) -> Sequence[Decision]:
         """Those that may be neither yes nor no: of rows asked alone, and of untold pictures."""
         plans = self._query.plans
-        untold = {one for one in set(self._pictures) if isinstance(plans.get(one), Untold)}
-        rows = sorted({*self._alone, *(self._pictures.index(one) for one in untold)})
-        return [self[row] for row in rows]
+        untold = [row for one, row in self._first.items() if isinstance(plans.get(one), Untold)]
+        return [self[row] for row in sorted({*self._alone, *untold})]
 
     @property
     def fitting(self) -> list[str]:
         """Names of the nodes that fit, without writing anything out."""
         plans = self._query.plans
-        good = {one for one in set(self._pictures) if isinstance(plans.get(one), Found)}
+        good = {one for one in self._first if plans.get(one).__class__ is Found}
         names = self._attempt.album.names
         if not self._alone:
+            if not good:
+                return []
             return list(compress(names, map(good.__contains__, self._pictures)))
         return [
             names[row]
@@ -147,34 +157,33 @@ def _solve(
     attempt: QuickAttempt,
     query: Query,
     claims: Sequence[Claim],
-    pictures: list[Picture],
-    first: int,
+    pictures: Sequence[Picture],
+    first: Mapping[Picture, int],
 ) -> dict[int, Decision]:
     """A plan for every picture; returns the decisions of rows that had to be asked alone."""
-    strangers = attempt.album.strangers
-    lonely = set()
-    for picture in set(pictures) - query.plans.keys():
-        row = first + pictures.index(picture)
+    strangers, plans = attempt.album.strangers, query.plans
+    for picture in [one for one in first if one not in plans]:
+        row = first[picture]
         if row in strangers:
-            row = _representative(pictures, picture, first, strangers)
+            row = _representative(pictures, picture, strangers)
         if row >= 0:
             attempt.plan(query, claims, row, picture)
-    for picture in set(pictures):
-        if query.plans.get(picture) == ALONE:
-            lonely.add(picture)
-    if not lonely and not strangers:
+    if not query.asks_alone and not strangers:
         return {}
     return {
         row: attempt.decision(query, claims, row, picture)
-        for row, picture in enumerate(pictures, first)
-        if picture in lonely or row in strangers
+        for row, picture in enumerate(pictures)
+        if row in strangers or plans.get(picture) == ALONE
     }
 
 
-def _representative(
-    pictures: list[Picture], wanted: Picture, first: int, strangers: frozenset[int]
-) -> int:
-    rows = (first + i for i, picture in enumerate(pictures) if picture == wanted)
+def first_rows(pictures: Sequence[Picture]) -> dict[Picture, int]:
+    last = len(pictures) - 1
+    return dict(zip(reversed(pictures), range(last, -1, -1), strict=True))
+
+
+def _representative(pictures: Sequence[Picture], wanted: Picture, strangers: frozenset[int]) -> int:
+    rows = (row for row, picture in enumerate(pictures) if picture == wanted)
     return next((row for row in rows if row not in strangers), -1)
 
 
@@ -182,7 +191,7 @@ def _end_of(
     attempt: QuickAttempt,
     query: Query,
     claims: Sequence[Claim],
-    pictures: list[Picture],
+    pictures: Sequence[Picture],
     first: int,
     alone: dict[int, Decision],
 ) -> int | None:

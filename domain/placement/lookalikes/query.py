@@ -10,7 +10,8 @@ from domain.placement.devices import Device
 from domain.placement.faults import Unknown
 from domain.placement.features import Features
 from domain.placement.lookalikes.album import Page
-from domain.placement.lookalikes.plans import Plan
+from domain.placement.lookalikes.outlines import Ask, Outline, ask_of
+from domain.placement.lookalikes.plans import ALONE, Plan
 from domain.placement.lookalikes.tokens import Tokens
 from domain.placement.verdicts import CompileError, selector
 
@@ -28,16 +29,25 @@ class Query:
     owners: dict[str, DeviceClass | None]
     columns: tuple[Column, ...]
     can_be_pictured: bool
+    # Set where outlines may answer; by shape what they are, None where they may not after all.
+    ask: Ask | None = None
+    is_checked: bool = False
+    outlines: dict[int, Outline | None] = field(default_factory=dict)
     plans: dict[Hashable, Plan] = field(default_factory=dict)
+    asks_alone: bool = False
 
     def names(self, classes: Mapping[str, DeviceClass]) -> bool:
         """Whether the classes are still those that the plans were made with."""
         return all(classes.get(name) is owner for name, owner in self.owners.items())
 
-    def remember(self, picture: Hashable, plan: Plan) -> None:
+    def make_room(self) -> None:
+        """Between questions only: an answer is read from the plans that it was solved with."""
         if len(self.plans) >= MOST_PLANS:
             self.plans.clear()
+
+    def remember(self, picture: Hashable, plan: Plan) -> None:
         self.plans[picture] = plan
+        self.asks_alone = self.asks_alone or plan == ALONE
 
 
 def query_for(
@@ -64,7 +74,8 @@ def query_for(
         if tokens.reads_identity(name)
     ]
     can = not any(one.derived for one in requests) and not features.fixed_vanished_devices
-    return Query(owners, tuple(columns), can)
+    ask = None if columns or not can else ask_of(claims, owners, features)
+    return Query(owners, tuple(columns), can, ask)
 
 
 def _constrained(claims: Sequence[Claim]) -> list[str]:

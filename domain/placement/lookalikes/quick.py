@@ -14,6 +14,7 @@ from domain.placement.fleet import Fleet
 from domain.placement.ledger import Ledger
 from domain.placement.lookalikes.album import Album, Page, album_of
 from domain.placement.lookalikes.bounds import is_hopeless
+from domain.placement.lookalikes.outlines import outline_of, sheet_of
 from domain.placement.lookalikes.plans import ALONE, NO, Found, Plan, Untold
 from domain.placement.lookalikes.query import Query, content_of, query_for
 
@@ -74,18 +75,19 @@ class QuickAttempt(Attempt):
                 memo.clear()
             query = query_for(claims, self.classes, self.features, self.album.tokens)
             memo[key] = query
+        query.make_room()
         self.asked = claims, query
         return query
 
     def picture(self, query: Query, row: int) -> Picture:
         return self.pictures(query, row, row + 1)[0]
 
-    def pictures(self, query: Query, first: int, last: int) -> list[Picture]:
-        """Of the rows from `first` up to `last`."""
+    def pictures(self, query: Query, first: int, last: int) -> Sequence[Picture]:
+        """Of the rows from `first` up to `last`: a number, and what the query needs beside it."""
         album = self.album
-        states = album.states(self.ledger, first, last)
+        numbers = album.numbers(self.ledger, first, last)
         if not query.columns:
-            return list(zip(album.shapes[first:last], states, strict=True))
+            return numbers
         columns = [
             [
                 page.columns.get(key) or _worked_out(page, key, make)
@@ -93,17 +95,44 @@ class QuickAttempt(Attempt):
             ]
             for key, make in query.columns
         ]
-        return list(zip(album.shapes[first:last], states, *columns, strict=True))
+        return list(zip(numbers, *columns, strict=True))
 
     def plan(self, query: Query, claims: Sequence[Claim], row: int, picture: Picture) -> Plan:
         plan = query.plans.get(picture)
         if plan is None:
-            plan = self._search(query, claims, row, picture)
+            plan = self._outlined(query, claims, row, picture)
+            plan = plan or self._search(query, claims, row, picture)
             query.remember(picture, plan)
         return plan
 
+    def _outlined(
+        self, query: Query, claims: Sequence[Claim], row: int, picture: Any
+    ) -> Plan | None:
+        """The answer where it can be read off; None leaves it to the search."""
+        ask, page, gallery = query.ask, self.album.rows[row], self.album.gallery
+        if ask is None:
+            return None
+        if not query.is_checked:
+            query.is_checked = True
+            try:
+                self.search_on(page.node, claims)
+            except (Fatal, NodeError):
+                query.ask = None
+                return None
+        sheet = sheet_of(page, gallery)
+        free = gallery.free(picture, page.candidates, self.ledger)
+        if free is None or not sheet.is_common:
+            return None
+        if not free:
+            return NO  # a selector that would fail is not even asked
+        if page.shape not in query.outlines:
+            query.outlines[page.shape] = outline_of(ask, sheet, self.most_steps)
+        outline = query.outlines[page.shape]
+        return None if outline is None else outline.plan(free)
+
     def _search(self, query: Query, claims: Sequence[Claim], row: int, picture: Any) -> Plan:
-        if not query.can_be_pictured or any(_failed(part) for part in picture[2:]):
+        parts = () if isinstance(picture, int) else picture[1:]
+        if not query.can_be_pictured or any(_failed(part) for part in parts):
             return ALONE
         page = self.album.rows[row]
         try:
@@ -162,8 +191,7 @@ def quick_attempt(
 
 def warm(fleet: Fleet, features: Features = DEFAULT) -> None:
     """Work out beforehand what every question needs; the answers do not change by it."""
-    album_of(fleet, features)
-    _ = fleet.ledger(features).marks
+    album_of(fleet, features).crowd(fleet.ledger(features))
 
 
 def reads_identity(fleet: Fleet, features: Features, claim: Claim) -> bool:

@@ -184,6 +184,58 @@ def test_a_selector_that_fails_on_some_nodes_fails_there_alone(fleet: Fleet) -> 
     assert [name for name, outcome in outcomes.items() if outcome == "fatal"] == ["n03"]
 
 
+def test_a_selector_that_fails_is_told_even_where_too_few_devices_are_free(fleet: Fleet) -> None:
+    broken = claim(f'device.attributes["{DRIVER}"].nothing == ""', count=3)
+    assert place(fleet, [broken], mode="first")[-1].outcome == "fatal"
+
+
+def test_a_selector_that_would_fail_is_not_asked_where_nothing_is_free(fleet: Fleet) -> None:
+    for number in range(40):
+        for gpu in ("gpu-0", "gpu-1"):
+            fleet = apply(fleet, Upsert(_holding(f"n{number:02d}", gpu)))
+    broken = claim(f'device.attributes["{DRIVER}"].nothing == ""')
+    assert place(fleet, [broken], mode="first")[-1].outcome == "no"
+
+
+def _holding(pool: str, device: str) -> Raw:
+    held = claim() | {"kind": "ResourceClaim", "apiVersion": "resource.k8s.io/v1"}
+    held["metadata"] = {"name": f"held-{pool}-{device}", "namespace": "d"}
+    result = {"request": "gpu", "driver": DRIVER, "pool": pool, "device": device}
+    return held | {"status": {"allocation": {"devices": {"results": [result]}}}}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_read_off_is_what_the_search_finds(seed: int, count: int) -> None:
+    """Common cards in several makes, some in use, with selectors and a value to share."""
+    rng = random.Random(seed)
+    found: list[Raw] = [{"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}]
+    for number in range(12):
+        for one in node_of(f"n{number:02d}", *["u"] * 4):
+            for device in one["spec"]["devices"] if one["kind"] == "ResourceSlice" else ():
+                device["attributes"] = _attributes(rng)
+            found.append(one)
+        found += [_holding(f"n{number:02d}", f"gpu-{i}") for i in range(4) if rng.random() < 0.4]
+    fleet = Fleet.build(found)
+    rule = [{"matchAttribute": f"{DRIVER}/root"}]
+    device = f'device.attributes["{DRIVER}"]'
+    for text in ("true", f'{device}.model == "x"', f"{device}.index < 2"):
+        for constraints in (None, rule):
+            asked = claim(text, count=count, constraints=constraints)
+            for mode in ("all", "first"):
+                quick = place(fleet, [asked], mode=mode)
+                assert list(quick) == list(place(fleet, [asked], mode=mode, plain=True))
+
+
+def _attributes(rng: random.Random) -> Raw:
+    found: Raw = {"model": {"string": rng.choice("xxy")}}
+    if rng.random() < 0.97:
+        found["index"] = {"int": rng.randrange(3)}
+    if rng.random() < 0.8:
+        found["root"] = rng.choice([{"string": "a"}, {"string": "b"}, {"int": 1}])
+    return found
+
+
 def test_constraints_see_values_that_pictures_hide(fleet: Fleet) -> None:
     rule = [{"matchAttribute": f"{DRIVER}/uuid"}]
     assert fitting(place(fleet, [claim(count=2, constraints=rule)], mode="all")) == []
