@@ -82,7 +82,7 @@ def _ask(
         random_cases.sequence(asked.seed + i, asked.nodes, asked.claims)
         for i in range(asked.sequences)
     )
-    for case, answer in oracle.answers(large, ahead=1):
+    for case, answer in oracle.answers(large):
         judge(case, answer)
 
 

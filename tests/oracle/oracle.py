@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -13,6 +14,9 @@ from domain.placement import Features
 from embedded import gobuild
 
 SOURCE = Path(__file__).with_name("allocator")
+PIPE = 48 * 1024
+"""Bytes that any system lets a process write before the other side reads."""
+
 TIMEOUT = 0.2
 """Seconds per search; what takes longer upstream is no expectation."""
 
@@ -94,22 +98,27 @@ class Oracle:
         (answer,) = self.answers([case])
         return answer[1]
 
-    def answers(
-        self, cases: Iterable[Case], ahead: int = 8
-    ) -> Iterator[tuple[Case, dict[str, Any]]]:
-        """Answers in order. A few questions are sent ahead, so that both sides work at once."""
-        waiting: list[Case] = []
+    def answers(self, cases: Iterable[Case]) -> Iterator[tuple[Case, dict[str, Any]]]:
+        """Answers in order. A few questions are sent ahead, so that both sides work at once.
+
+        Never more than a pipe holds: a process that waits for its answers to be read reads none.
+        """
+        waiting: deque[tuple[Case, int]] = deque()
+        ahead = 0
         for case in cases:
-            self._send(case)
-            waiting.append(case)
-            if len(waiting) > ahead:
-                yield waiting.pop(0), self._receive()
-        for case in waiting:
+            asked = question(case)
+            while waiting and ahead + len(asked) > PIPE:
+                ahead -= waiting[0][1]
+                yield waiting.popleft()[0], self._receive()
+            self._send(asked)
+            waiting.append((case, len(asked)))
+            ahead += len(asked)
+        for case, _ in waiting:
             yield case, self._receive()
 
-    def _send(self, case: Case) -> None:
+    def _send(self, asked: bytes) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(question(case))
+        self._process.stdin.write(asked)
         self._process.stdin.flush()
 
     def _receive(self) -> dict[str, Any]:

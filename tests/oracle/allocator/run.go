@@ -27,8 +27,12 @@ type options struct {
 // that sees thousands of expressions wants more.
 var celCaches = map[cel.Features]*cel.Cache{}
 
+func celFeatures(f structured.Features) cel.Features {
+	return cel.Features{EnableConsumableCapacity: f.ConsumableCapacity, EnableListTypeAttributes: f.ListTypeAttributes}
+}
+
 func celCache(f structured.Features) *cel.Cache {
-	key := cel.Features{EnableConsumableCapacity: f.ConsumableCapacity, EnableListTypeAttributes: f.ListTypeAttributes}
+	key := celFeatures(f)
 	c := celCaches[key]
 	if c == nil {
 		c = cel.NewCache(1000, key)
