@@ -194,6 +194,18 @@ def kubectl() -> Callable[..., str]:
     return run
 
 
+@pytest.fixture(scope="module")
+def bare_control_plane(control_plane: ControlPlane, kubectl: Callable[..., str]) -> ControlPlane:
+    """The real control plane without the nodes and devices that other tests left there.
+
+    A pod that may run anywhere would else wait for a kubelet on a node that has none.
+    """
+    if control_plane.pod_proxy is not None:  # an existing cluster's nodes are its own
+        for kind in ("nodes", "resourceslices"):
+            kubectl(control_plane.kubeconfig, "delete", kind, "--all", "--wait=false")
+    return control_plane
+
+
 @pytest.fixture(scope="session")
 def browser() -> "Iterator[Browser]":
     """A real Chromium; open a new context in it for each test."""

@@ -32,6 +32,7 @@ from apps.quotas.models import TenantNamespace
 from apps.quotas.reconcile import reconcile_namespace
 from domain.manifests import selector_of
 from kube import client, credentials, kinds, rights
+from kube.errors import NotFound
 from simulator import apiserver
 from simulator.fleet.run import running
 from simulator.fleet.scenario import load
@@ -54,7 +55,7 @@ def kubeconfig(
             server = stack.enter_context(apiserver.running(tmp_path_factory.mktemp("story")))
             path = Path(server.kubeconfig)
         else:
-            plane = request.getfixturevalue("control_plane")
+            plane = request.getfixturevalue("bare_control_plane")
             path = Path(plane.kubeconfig)
             options = {"nodes_only": True, "egress": Path(plane.pod_proxy)}
         stack.enter_context(running(path, load("small", speed=200), **options))
@@ -268,6 +269,56 @@ def test_from_a_registered_cluster_to_a_served_model_and_back(story: Story) -> N
         assert left_in_namespace(api, story.namespace) == []
     page = story.people["alice"].get("/tenants/vision/quotas/")
     assert re.search(r"0\D+of\D+3", re.sub(r"<[^>]+>", " ", page.text))
+    _take_back(story)
+
+
+def _take_back(story: Story) -> None:
+    """The tenant's place in the cluster goes, and its namespace with it."""
+    story.post("admin", "/tenants/vision/quotas/in/lab/take/")
+
+    def is_gone() -> bool:
+        story.settle()
+        return not TenantNamespace.objects.exists()
+
+    until(is_gone, "nothing of the tenant is left in the cluster")
+    with connections.opened(story.cluster) as api, pytest.raises(NotFound):
+        api.get(kinds.NAMESPACES, None, story.namespace)
+
+
+@pytest.mark.parametrize("kubeconfig", [CLUSTERS[1]], indirect=True)
+def test_what_the_clusters_own_quota_refuses_is_told_in_its_words(
+    story: Story, kubeconfig: Path
+) -> None:
+    """Somebody lowers the ResourceQuota by hand: the API server refuses pods, then claims."""
+    _catalog(story)
+    _tenant(story)
+    story.settle()
+    by_hand = kube.connect(credentials.from_kubeconfig(kubeconfig.read_text()))
+
+    def limit(**hard: str) -> None:
+        changes = {"spec": {"hard": hard}}
+        by_hand.patch_merge(kinds.RESOURCE_QUOTAS, story.namespace, "claimyard", changes)
+
+    limit(pods="1")
+    _deploy(story)
+    refused = "exceeded quota: claimyard, requested: pods=1, used: pods=1, limited: pods=1"
+    until(lambda: refused in _allocated(story)["message"], "the second pod is refused")
+    assert _allocated(story)["reason"] == "FailedCreate"
+
+    key = f"{story.device_class}.deviceclass.resource.k8s.io/devices"
+    limit(**{"pods": "9", key: "1"})
+    refused = f"exceeded quota: claimyard, requested: {key}=1, used: {key}=1, limited: {key}=1"
+    until(lambda: refused in _allocated(story)["message"], "the second claim is refused")
+    assert _allocated(story)["reason"] == "FailedResourceClaimCreation"
+    story.post("alice", "/t/vision/deployments/llama/retire/")
+    until(lambda: story.word() == "Retired", "the deployment is retired")
+    by_hand.close()
+
+
+def _allocated(story: Story) -> dict[str, Any]:
+    story.settle()
+    (pool,) = _pools()
+    return pool.condition("Allocated") or {"message": "", "reason": ""}
 
 
 def _pools() -> list[Any]:

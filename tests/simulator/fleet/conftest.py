@@ -40,7 +40,7 @@ def live(
             server = outer.enter_context(apiserver.running(tmp_path_factory.mktemp("live")))
             kubeconfig: str | Path = server.kubeconfig
         else:
-            plane = request.getfixturevalue("control_plane")
+            plane = request.getfixturevalue("bare_control_plane")
             kubeconfig = plane.kubeconfig
             options = {"nodes_only": True, "egress": Path(plane.pod_proxy)}
         fleet = stack.enter_context(running(kubeconfig, scenario, **options))
