@@ -69,6 +69,7 @@ PAGES: tuple[tuple[str, tuple[Page, ...]], ...] = (
             Page("Tenants", "tenancy:list", "users", "t"),
             Page("Quotas", "quotas:matrix", "scale", "q"),
             Page("Deployments", "deployments:list", "rocket", "m", of_tenant=True),
+            Page("Migrations", "rollouts:list", "git-compare", "r"),
             Page("People", "tenancy:people", "user", "e", (PlatformRole.ADMIN,)),
         ),
     ),

@@ -1,5 +1,6 @@
 """Icons come from one sprite; a state is always an icon and a word, its colour is only a help."""
 
+from functools import cache
 from typing import Final, NamedTuple
 
 from django.templatetags.static import static
@@ -12,6 +13,18 @@ SPRITE: Final = "vendor/tabler-icons-3.52.0.svg"
 
 def icon(name: str, *, label: str = "", classes: str = "") -> SafeString:
     """An icon of the sprite; without a label it is decoration and hidden from screen readers."""
+    if not label and not classes:
+        return _decoration(name)
+    return _drawn(name, label, classes)
+
+
+@cache
+def _decoration(name: str) -> SafeString:
+    """Lists show the same few icons hundreds of times."""
+    return _drawn(name, "", "")
+
+
+def _drawn(name: str, label: str, classes: str) -> SafeString:
     spoken = format_html('role="img" aria-label="{}"', label) if label else _UNSPOKEN
     return format_html(
         '<svg class="icon {}" width="24" height="24" {}><use href="{}#{}"></use></svg>',
@@ -79,6 +92,7 @@ LOOKS: Final[dict[str, Look]] = {
     "ended": _OFF,
     "refused": _BAD,
     "not applied": _WARN,
+    "applying": _BUSY,
     "starting": _BUSY,
     "stopped": Look("player-stop", "off"),
     "retiring": Look("archive", "wait"),
@@ -86,6 +100,9 @@ LOOKS: Final[dict[str, Look]] = {
     "crashloopbackoff": _BAD,
     "imagepullbackoff": _BAD,
     "errimagepull": _BAD,
+    "oomkilled": _BAD,
+    "createcontainerconfigerror": _BAD,
+    "failedcreate": _BAD,
     "containercreating": _BUSY,
     "ending": Look("trash", "off"),
     "podinitializing": _BUSY,

@@ -10,6 +10,7 @@ from typing import Any
 
 from apps.deployments.models import ModelPool
 from apps.rollouts.models import GateSample, Migration, Workload
+from apps.rollouts.shares import share_of
 from apps.telemetry import measure as telemetry
 from apps.telemetry.scopes import Scope
 from domain.figures import Figure
@@ -52,6 +53,10 @@ def take(
         for gate in gates_at(settings, new.weight)
         if (sample := _sample(migration, gate, move, new, old, now)) is not None
     ]
+    if samples and move.deployment is not None:
+        share = share_of(move.deployment, new, samples[0].start, now)
+        for sample in samples:
+            sample.candidate["share"] = share.figure.value if share else None
     GateSample.objects.bulk_create(samples, ignore_conflicts=True)
     return len(samples)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Now
-from django.http import Http404
+from django.shortcuts import get_object_or_404
 
 from apps.deployments.models import AllocationPath, Deployment, ModelPool
 from apps.rollouts.models import Decision, GateSample, Migration, Study, Workload
@@ -21,12 +21,9 @@ def migrations_of(user: Any) -> QuerySet[Migration]:
     return rows.filter(tenant__in=tenants_of(user))
 
 
-def migration_for(user: Any, name: str) -> Migration:
+def migration_for(user: Any, migration_id: int) -> Migration:
     """The migration, or 404 for whoever may not see it."""
-    found = migrations_of(user).filter(name=name).first()
-    if found is None:
-        raise Http404(f"There is no migration {name}.")
-    return found
+    return get_object_or_404(migrations_of(user), pk=migration_id)
 
 
 def may_steer(user: Any, migration: Migration) -> str:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from apps.deployments import routing as deployed
 from apps.deployments.models import Deployment, ModelPool
-from apps.telemetry import measure as telemetry
-from apps.telemetry.scopes import Scope
+from apps.deployments.rendering import standing
 from domain import routing
-from domain.figures import Figure, State
+from domain.figures import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,36 +21,17 @@ class Share:
 def share_of(
     deployment: Deployment, pool: ModelPool, start: datetime, end: datetime
 ) -> Share | None:
-    """What was measured of `pool`; None when the window is empty or the pool is unknown."""
+    """What was measured of `pool`; None when the window is empty or the pool is going."""
     if end <= start:
         return None
-    counted = {
-        one.name: telemetry.requests(deployment.cluster, Scope.of_pool(one), start, end)
-        for one in deployment.pools.all()
-    }
-    mine = counted.get(pool.name)
-    if mine is None:
-        return None
-    silent = next((one for one in counted.values() if one.value is None), None)
-    if silent is not None and any(
-        one.value is None and one.state is not State.NO_TRAFFIC for one in counted.values()
-    ):
-        return Share(Figure(None, silent.state, silent.detail), 0.0)
-    total = sum(one.value or 0.0 for one in counted.values())
-    if not total:
-        return Share(Figure(None, State.NO_TRAFFIC, "no request ended in the window"), 0.0)
-    return Share(Figure((mine.value or 0.0) / total, State.LIVE, at=end), total)
+    found = deployed.measured_share(deployment, start, end).get(pool.name)
+    return Share(found, float(found.total or 0)) if found is not None else None
 
 
 def wished_of(deployment: Deployment, pool: ModelPool) -> float | None:
     """What the share of `pool` ought to be now, by its weight or by its part of the replicas."""
-    pools = list(deployment.pools.all())
+    pools = standing(deployment)
     ready = {one.name: sum(pod["state"] == "Ready" for pod in one.pods) for one in pools}
     weights = {one.name: one.weight for one in pools}
-    found = routing.expected_shares(weights, ready, routed=is_routed(deployment))
-    return found.get(pool.name)
-
-
-def is_routed(deployment: Deployment) -> bool:
-    """Whether a gateway shares the requests by weight; a Service does it by ready replicas."""
-    return hasattr(deployment.cluster, "gateway")
+    routed = deployed.is_routed(deployment)
+    return routing.expected_shares(weights, ready, routed=routed).get(pool.name)

@@ -72,7 +72,7 @@ def body_of(migration: Migration, point_key: str, reason: str) -> dict[str, Any]
         "stage": migration.stage,
         "state": migration.state,
         "reason": reason,
-        "url": f"{django_settings.PUBLIC_URL}/migrations/{migration.name}/",
+        "url": f"{django_settings.PUBLIC_URL}/migrations/{migration.pk}/",
     }
 
 

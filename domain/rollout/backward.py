@@ -37,6 +37,8 @@ def _restoring(move: MoveSeen) -> Action:
         return Action(
             kind=Kind.SCALE, move=move.key, side=Side.OLD, replicas=move.replicas, reason=text
         )
+    if move.new.weight == 0 and move.step_since is None:
+        return _to(move, Phase.REMOVING, f"{move.name}: the new pool never got a request")
     if move.new.weight == 0 or may_take_all(move):
         text = f"{move.name}: the old pool can take everything"
         if move.new.weight == 0:
