@@ -156,6 +156,8 @@ class Demo:
         password = {"CLAIMYARD_DEMO_PASSWORD": self.state.secret("password")}
         arguments = ("manage.py", "fill_demo", f"--kubeconfig={kubeconfig}")
         self.supervisor.run(python("fill", *arguments, environment=self.environment | password))
+        migrations = ("manage.py", "fill_migrations")
+        self.supervisor.run(python("fill", *migrations, environment=self.environment))
 
 
 def python(

@@ -28,8 +28,10 @@ SWEEPS = {
     "apps.deployments.tasks.sweep_deployments": 10,
     "apps.deployments.tasks.observe_clusters": 10,
     "apps.rollouts.tasks.sweep_migrations": 5,
-    "apps.rollouts.tasks.sweep_deliveries": 15,
+    "apps.rollouts.tasks.sweep_deliveries": 5,
     "apps.telemetry.tasks.sweep_servers": 15,
+    "apps.telemetry.tasks.sweep_minutes": 60,
+    "apps.telemetry.tasks.sweep_placement": 60,
     "apps.telemetry.tasks.sweep_readings": 300,
 }
 app.conf.beat_schedule = {

@@ -154,6 +154,15 @@ DEPLOYMENTS: list[tuple[str, dict[str, Any]]] = [
             "pools": _pool("h100-cards", 2, count=1, memory="40Gi"),
         },
     ),
+    # On the device plugin still: the demo's first migration moves it.
+    (
+        "chat",
+        {
+            "name": "assistant",
+            "model": "meta-llama/Llama-3.1-8B-Instruct",
+            "pools": _pool("h100-cards", 2, path="device-plugin", count=1),
+        },
+    ),
     (
         "search",
         {

@@ -6,6 +6,7 @@ from typing import Any
 
 from apps.catalog import selectors as catalog
 from apps.catalog.models import VersionState
+from apps.deployments import routing as deployed
 from apps.deployments.models import Deployment, ModelPool
 from apps.inventory import selectors as inventory
 from apps.inventory import writing
@@ -54,7 +55,8 @@ def plan_of(migration: Migration, now: datetime) -> Plan:
     return Plan(settings_from(migration.settings), waves or (Wave(0),))
 
 
-def gather(migration: Migration, now: datetime) -> Gathered:
+def gather(migration: Migration, now: datetime, *, conversion: str = "") -> Gathered:
+    """What is to be decided on; `conversion` is what the nodes wait for."""
     plan = plan_of(migration, now)
     rows = selectors.moves_of(migration)
     moves = tuple(_move(migration, plan.settings, row, now) for row in rows)
@@ -73,6 +75,7 @@ def gather(migration: Migration, now: datetime) -> Gathered:
         held=held,
         away="" if fresh.is_live else fresh.message or "The cluster was not heard yet.",
         studies=_studies(migration),
+        conversion=conversion,
         hooks=_hooks(migration),
         drill=_drill(migration),
         reason=migration.reason,
@@ -166,13 +169,17 @@ def _pool(deployment: Deployment, pool: ModelPool | None) -> PoolSeen:
     if pool is None:
         return PoolSeen()
     applied = deployment.condition("Applied") or {}
-    settled = deployment.is_settled and applied.get("status") == "True"
+    routed = deployed.routed_condition(deployment) or {}
+    taken = routed.get("status", "True") == "True" or routed.get("reason") == "RouteChanged"
+    settled = deployment.is_settled and applied.get("status") == "True" and taken
     failing = next(
         (one for one in pool.conditions if one["status"] == "False" and one.get("message")), None
     )
     problem = failing["message"] if failing else ""
     if not settled and applied.get("status") == "False":
         problem = applied.get("message", "")
+    elif not taken:
+        problem = problem or routed.get("message", "")
     return PoolSeen(
         exists=True,
         wanted=pool.replicas,
@@ -245,8 +252,7 @@ def _unresolved(
 
 def _edited(deployment: Deployment) -> str:
     """What somebody changed in the cluster that shares the requests; "" when nothing."""
-    fields = [one for one in deployment.drift if str(one.get("object", "")).startswith("HTTPRoute")]
-    if not fields:
-        return ""
-    first = fields[0]
-    return f"somebody changed {first['object']} {first.get('path', '')} in the cluster"
+    routed = deployed.routed_condition(deployment) or {}
+    if routed.get("reason") == "RouteChanged":
+        return str(routed.get("message") or "somebody changed its HTTPRoute").rstrip(".")
+    return ""

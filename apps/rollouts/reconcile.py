@@ -6,7 +6,7 @@ import structlog
 from django.utils import timezone
 
 from apps.common import leases
-from apps.rollouts import looks, sampling
+from apps.rollouts import conversion, looks, sampling
 from apps.rollouts.acting import carry_out
 from apps.rollouts.gathering import gather, plan_of
 from apps.rollouts.models import Migration
@@ -46,7 +46,7 @@ def _run(migration_id: int, told: datetime | None) -> Action | None:
         migration = Migration.objects.select_related("cluster", "tenant").get(pk=migration_id)
         if turn == 0:
             _look(migration, now)
-        gathered = gather(migration, now)
+        gathered = gather(migration, now, conversion=conversion.advance(migration, now))
         action = decide(gathered.plan, gathered.seen, now)
         done = carry_out(migration, gathered, action, now)
         if action.kind is not Kind.WAIT:

@@ -1,11 +1,13 @@
 from django.urls import path
 
 from apps.rollouts import views
+from apps.rollouts.evidence_urls import urlpatterns as evidence
 
 app_name = "rollouts"
 _ALL = "migrations/"
 _ONE = f"{_ALL}<int:migration_id>/"
 urlpatterns = [
+    *evidence,
     path(_ALL, views.migration_list, name="list"),
     path(f"{_ALL}+new/", views.migration_new, name="new"),
     path(_ONE, views.migration_page, name="detail"),

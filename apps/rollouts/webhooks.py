@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings as django_settings
-from django.db import transaction
 
 from apps.common import secrets
 from apps.rollouts import calling
@@ -55,9 +54,6 @@ def put(
             "next_at": now,
         },
     )
-    from apps.rollouts.tasks import deliver
-
-    transaction.on_commit(lambda: deliver.delay(found.pk))
     return found
 
 
