@@ -10,7 +10,9 @@ from simulator.fleet.clock import Clock
 from simulator.fleet.gateway import Pods
 from simulator.fleet.pod import PodWorker
 from simulator.fleet.programs import Serving
-from simulator.fleet.scenario import Traffic
+from simulator.fleet.routes import Routes, is_taking, pick, selects
+from simulator.fleet.scenario import Scenario, Traffic
+from simulator.fleet.serving import regression
 from simulator.fleet.serving.server import ModelServer
 from simulator.fleet.traffic import Stream
 
@@ -22,9 +24,19 @@ _TICK_SECONDS = 0.25
 
 
 class Callers:
-    def __init__(self, seed: int, rules: tuple[Traffic, ...], services: Store, pods: Pods) -> None:
-        self._seed = seed
-        self._rules = rules
+    """`routes` None: there is no gateway, and everybody uses the Services."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        services: Store,
+        pods: Pods,
+        routes: Routes | None = None,
+    ) -> None:
+        self._seed = scenario.seed
+        self._rules = scenario.traffic
+        self._regressions = scenario.regressions
+        self._routes = routes
         self._services = services
         self._pods = pods
         self._streams: dict[tuple[str, str], Stream] = {}
@@ -40,16 +52,35 @@ class Callers:
     def tick(self) -> None:
         workers: dict[str, list[PodWorker]] = {}
         for worker in self._pods.workers():
-            if _servers(worker):
-                workers.setdefault(worker.namespace, []).append(worker)
+            workers.setdefault(worker.namespace, []).append(worker)
         for namespace, here in workers.items():
+            serving = [worker for worker in here if _servers(worker)]
+            if not serving:
+                continue
+            for worker in serving:
+                self._afflict(worker)
             for service in list(self._services.within(namespace)):
-                ready = [worker for worker in here if _is_behind(service, worker)]
-                if ready:
+                behind = [worker for worker in serving if _is_behind(service, worker)]
+                rule = self._routes.rule_of(service, behind) if self._routes else None
+                if rule is not None:
+                    self._route(service, rule, here)
+                elif ready := [worker for worker in behind if is_taking(worker)]:
                     self._send(service, ready)
-            for worker in here:
+            for worker in serving:
                 for server in _servers(worker):
                     server.advance()
+
+    def _afflict(self, worker: PodWorker) -> None:
+        """What the scenario says of the pod, or its annotation, which goes first."""
+        meta = worker.pod["metadata"]
+        text = (meta.get("annotations") or {}).get(regression.ANNOTATION)
+        wanted = regression.parse(text) if text is not None else regression.NONE
+        for one in self._regressions if text is None else ():
+            if one.is_meant(meta["namespace"], meta["name"], meta.get("labels") or {}):
+                wanted = one.regression
+                break
+        for server in _servers(worker):
+            server.suffer(wanted)
 
     def _send(self, service: Json, workers: list[PodWorker]) -> None:
         stream = self._stream(service)
@@ -59,7 +90,29 @@ class Callers:
         for arrived in stream.due(Clock.monotonic(), Clock.wall()):
             # As kube-proxy does: any ready one, without a look at its load.
             server = stream.random.choice(servers)
-            server.engine.submit(stream.request(arrived, server))
+            server.take(stream.request(arrived, server))
+
+    def _route(self, service: Json, rule: Json, workers: list[PodWorker]) -> None:
+        """As a gateway does: a pool by weight, then the pod that its picker chooses."""
+        stream, routes = self._stream(service), self._routes
+        if stream is None or routes is None:
+            return
+        for arrived in stream.due(Clock.monotonic(), Clock.wall()):
+            pool = routes.choose(service["metadata"]["namespace"], rule, stream.random)
+            picker = routes.picker(pool, workers) if pool else None
+            if pool is None or picker is None:
+                continue  # answered with 500, and nobody but the gateway knows
+            found = [one for worker in routes.servers(pool, workers) for one in _servers(worker)]
+            picker.ready_pods = len(found)
+            if not found:
+                code = "ServiceUnavailable"
+                picker.refused[code] = picker.refused.get(code, 0) + 1
+                continue
+            request = stream.request(arrived, found[0])
+            server = pick(found, request)
+            request.number = server.number()
+            picker.requests += 1
+            server.take(request)
 
     def _stream(self, service: Json) -> Stream | None:
         meta = service["metadata"]
@@ -90,12 +143,9 @@ def _servers(worker: PodWorker) -> list[ModelServer]:
 
 
 def _is_behind(service: Json, worker: PodWorker) -> bool:
-    """Whether the Service selects the pod and the pod takes new requests."""
+    """Whether the Service selects the pod."""
     meta = worker.pod["metadata"]
     selector = (service.get("spec") or {}).get("selector")
     if not selector or service["metadata"]["namespace"] != meta["namespace"]:
         return False
-    labels = meta.get("labels") or {}
-    selected = all(labels.get(key) == value for key, value in selector.items())
-    ready = all(container.ready for container in worker.containers)
-    return selected and ready and "deletionTimestamp" not in meta
+    return selects(selector, worker)

@@ -20,7 +20,7 @@ from aiohttp import web
 from simulator.fleet.container import Container
 from simulator.fleet.kubelet import Kubelet
 from simulator.fleet.pod import PodWorker
-from simulator.fleet.programs import Serving
+from simulator.fleet.programs import Picker, Serving
 from simulator.fleet.serving.http import respond
 
 type Json = dict[str, Any]
@@ -78,6 +78,8 @@ async def answer(
     program = pods.listening(address, port).program
     if isinstance(program, Serving) and program.server:
         return await respond(program.server, request, path)
+    if isinstance(program, Picker) and path == "/metrics":
+        return web.Response(text=program.page())
     if path == "/metrics":
         return web.Response(status=404, text="404 page not found\n")
     return web.Response(text=f"hello from {address}:{port}{path}\n")

@@ -7,6 +7,7 @@ in kube-system remembers that a scenario has been installed.
 import logging
 from typing import Any
 
+from simulator.fleet import gatewayapi
 from simulator.fleet.api import (
     CLASSES,
     CONFIG_MAPS,
@@ -62,6 +63,8 @@ def _objects(scenario: Scenario) -> list[tuple[Kind, Json]]:
     ]
     objects += [(CLASSES, body) for body in _classes()]
     objects += [(DAEMON_SETS, body) for body in _daemon_sets(scenario.nodes)]
+    if scenario.gateway:
+        objects += gatewayapi.installed(*scenario.gateway.split("/"))
     objects += [(_kind(body), body) for body in scenario.manifests]
     return objects
 

@@ -201,6 +201,44 @@ class Serving(Program):
             self.server = None
 
 
+class Picker(Program):
+    """An endpoint picker: its figures are counted by whoever carries requests, see routes.
+
+    As upstream's, it has no series before the first event and counts no 5xx of model servers.
+    """
+
+    port = 9090
+
+    def __init__(self, log: Log, clock: Clock, pool: str) -> None:
+        super().__init__(log, clock)
+        self.pool = pool
+        self.requests = 0
+        self.refused: dict[str, int] = {}
+        self.ready_pods = 0
+
+    def answers(self, port: int, path: str) -> int | None:
+        if port not in (self.port, 9002, 9003):
+            return None
+        return 200 if port == self.port and path.partition("?")[0] == "/metrics" else 404
+
+    def page(self) -> str:
+        labels = 'model_name="",priority="0",target_model_name=""'
+        lines = [
+            "# TYPE inference_pool_ready_pods gauge",
+            f'inference_pool_ready_pods{{name="{self.pool}"}} {self.ready_pods}',
+        ]
+        if self.requests:
+            lines.append("# TYPE inference_objective_request_total counter")
+            lines.append(f"inference_objective_request_total{{{labels}}} {self.requests}")
+        if self.refused:
+            lines.append("# TYPE inference_objective_request_error_total counter")
+        lines += [
+            f'inference_objective_request_error_total{{error_code="{code}",{labels}}} {count}'
+            for code, count in sorted(self.refused.items())
+        ]
+        return "\n".join([*lines, ""])
+
+
 def image_problem(image: str) -> str:
     """Why an image cannot be pulled: '' (it can), InvalidImageName or ErrImagePull."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9._/:-]*(:[A-Za-z0-9_.-]+)?(@sha256:[0-9a-f]+)?", image):
@@ -231,6 +269,9 @@ def program_for(
     words = _words(container)
     if is_model_server(container.get("image", ""), words):
         return Serving(log, clock, _server_words(words), held, memory, owner, resumed=resumed)
+    pool = next((word.partition("=")[2] for word in words if word.startswith("--pool-name=")), "")
+    if pool:
+        return Picker(log, clock, pool)
     if len(words) >= 2 and words[0] in {"sleep", "exit"} and re.fullmatch(r"\d+", words[1]):
         number = int(words[1])
         return Sleeper(log, clock, *((number, 0) if words[0] == "sleep" else (1, number)))

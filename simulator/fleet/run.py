@@ -13,13 +13,16 @@ from simulator.fleet.cache import Cluster
 from simulator.fleet.callers import Callers
 from simulator.fleet.clock import Clock
 from simulator.fleet.controllers import Runnable, all_controllers
+from simulator.fleet.controllers.gateways import Gateways
 from simulator.fleet.events import Recorder
 from simulator.fleet.faults import Faults
 from simulator.fleet.gateway import KUBELET_PORT, Egress, Gateway, Pods
+from simulator.fleet.gatewayapi import POOLS, ROUTES
 from simulator.fleet.install import install
 from simulator.fleet.kubelet import HEARTBEAT_SECONDS, Kubelet
 from simulator.fleet.machine import Machine
 from simulator.fleet.publisher import slices_by_pool
+from simulator.fleet.routes import Routes
 from simulator.fleet.scenario import Fault, Scenario
 
 type Json = dict[str, Any]
@@ -67,9 +70,7 @@ class Fleet:
             await egress.start()
         self._pods.listen(self._dispatch)
         self.cluster.store(NODES).listen(self._node_changed)
-        callers = Callers(
-            self.scenario.seed, self.scenario.traffic, self.cluster.store(SERVICES), pods
-        )
+        callers = Callers(self.scenario, self.cluster.store(SERVICES), pods, self._routes())
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._install())
@@ -89,6 +90,12 @@ class Fleet:
             await gateway.stop()
             if egress:
                 await egress.stop()
+
+    def _routes(self) -> Routes | None:
+        if not self.scenario.gateway:
+            return None
+        store = self.cluster.store
+        return Routes(store(ROUTES), store(POOLS), store(SERVICES))
 
     def _build(self, url: str) -> None:
         slices = slices_by_pool(self.cluster.store(SLICES))
@@ -111,7 +118,8 @@ class Fleet:
     def _controllers(self) -> list[Runnable]:
         if self._nodes_only:
             return []
-        return all_controllers(self.cluster, self.recorder, self.clock, self.scenario.node_grace)
+        found = all_controllers(self.cluster, self.recorder, self.clock, self.scenario.node_grace)
+        return [*found, Gateways(self.cluster)] if self.scenario.gateway else found
 
     async def _install(self) -> None:
         pause = 0.2

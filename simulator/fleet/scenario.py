@@ -3,10 +3,12 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import yaml
 
 from simulator.fleet.hardware import MODELS, CardModel
+from simulator.fleet.serving.regression import PAGES, Regression
 from simulator.fleet.settings import BadScenario, Table
 
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
@@ -83,8 +85,26 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Affliction:
+    """A regression of the pods with these labels; `share` of them, chosen by their names."""
+
+    namespace: str
+    labels: dict[str, str]
+    share: float
+    regression: Regression
+
+    def is_meant(self, namespace: str, name: str, labels: dict[str, str]) -> bool:
+        if self.namespace not in ("*", namespace):
+            return False
+        if any(labels.get(key) != value for key, value in self.labels.items()):
+            return False
+        return self.share >= 1 or crc32(name.encode()) % 100 < self.share * 100
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
-    """`node_grace`: seconds without a Lease after which a node counts as lost."""
+    """`gateway` is NAMESPACE/NAME of a Gateway that carries requests; "": there is no Gateway API.
+    `node_grace`: seconds without a Lease after which a node counts as lost."""
 
     name: str
     seed: int
@@ -95,6 +115,8 @@ class Scenario:
     manifests: tuple[dict[str, Any], ...]
     traffic: tuple[Traffic, ...]
     faults: tuple[Fault, ...]
+    gateway: str = ""
+    regressions: tuple[Affliction, ...] = ()
 
     def node(self, name: str) -> NodeSpec | None:
         return next((node for node in self.nodes if node.name == name), None)
@@ -131,6 +153,8 @@ def parse(
         manifests=tuple(_manifest(item, name) for item in top.raw("manifests", [])),
         traffic=tuple(_traffic(table) for table in top.tables("traffic")),
         faults=tuple(_fault(table) for table in top.tables("faults")),
+        gateway=top.text("gateway", ""),
+        regressions=tuple(_affliction(table) for table in top.tables("regressions")),
     )
     top.done()
     _check(scenario)
@@ -271,6 +295,22 @@ def _fault(table: Table) -> Fault:
     )
     table.done()
     return fault
+
+
+def _affliction(table: Table) -> Affliction:
+    found = Affliction(
+        namespace=table.text("namespace", "*"),
+        labels=table.texts("labels"),
+        share=min(table.number("share", 1.0), 1.0),
+        regression=Regression(
+            slow=table.number("slow", 1.0, least=0.01),
+            errors=min(table.number("errors", 0.0), 1.0),
+            cache=min(table.number("cache", 1.0), 1.0),
+            metrics=table.text("metrics", PAGES[0], among=PAGES),
+        ),
+    )
+    table.done()
+    return found
 
 
 def _manifest(item: object, where: str) -> dict[str, Any]:

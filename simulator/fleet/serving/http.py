@@ -24,6 +24,8 @@ async def respond(server: ModelServer, request: web.BaseRequest, path: str) -> w
 
 async def _route(server: ModelServer, request: web.BaseRequest, path: str) -> web.StreamResponse:
     if request.method == "POST" and path in {"/v1/completions", "/v1/chat/completions"}:
+        if server.is_failing():
+            return _problem(500, "the engine has failed", "InternalServerError")
         return await _complete(server, request, chat=path.startswith("/v1/chat"))
     if request.method not in {"GET", "HEAD"}:
         return _problem(404, "Not Found", "NotFoundError")
@@ -35,9 +37,11 @@ async def _route(server: ModelServer, request: web.BaseRequest, path: str) -> we
         "/v1/models": web.json_response(server.models()),
     }
     if path == "/metrics":
-        text = server.page()
+        status, text = server.regression.page(server.page())
         return web.Response(
-            body=text.encode(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+            status=status,
+            body=text.encode(),
+            headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
         )
     return pages.get(path) or _problem(404, "Not Found", "NotFoundError")
 

@@ -3,10 +3,12 @@
 import asyncio
 import hashlib
 import itertools
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from simulator.fleet.serving import regression
 from simulator.fleet.serving.arguments import Arguments
 from simulator.fleet.serving.engine import Engine, EngineConfig, Request
 from simulator.fleet.serving.metrics import Metrics
@@ -44,6 +46,34 @@ class ModelServer:
         self._started = int(wall)
         self._numbers = itertools.count(1)
         self._moved = asyncio.Event()
+        self._config = config
+        self._dice = random.Random(config.blocks)
+        self.regression = regression.NONE
+
+    def suffer(self, wanted: regression.Regression) -> None:
+        """Be as bad as this from now on."""
+        if wanted != self.regression:
+            self.regression = wanted
+            self.engine.config = wanted.config(self._config)
+
+    def is_failing(self) -> bool:
+        """Whether the next request fails; it is counted as one that ended with an error."""
+        fails = self.regression.fails(self._dice)
+        if fails:
+            self.metrics.count("request_success", value="error")
+        return fails
+
+    def take(self, request: Request) -> bool:
+        """A caller's request, with its answer's status counted; False when it failed at once."""
+        fails = self.is_failing()
+        key = ("/v1/chat/completions", "POST", "5xx" if fails else "2xx")
+        self.metrics.http[key] = self.metrics.http.get(key, 0) + 1
+        if fails:
+            return False
+        if self.regression.forgets(self._dice):
+            request.prompt = ()
+        self.engine.submit(request)
+        return True
 
     def advance(self) -> None:
         self.engine.advance(self._clock())
