@@ -179,3 +179,36 @@ def test_a_huge_half_published_slice_of_an_unknown_driver_is_unknown_until_whole
     client.force_login(admin)
     page = client.get("/nodes/lab/n1/cards/")
     assert page.status_code == 200 and len(page.text) < 1_000_000
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"allocation": "all of them"},
+        {"allocation": {"devices": {"results": {"gpu": 1}}}},
+        {"allocation": {"devices": {"results": [{"request": "gpu", "driver": "d", "pool": "n1"}]}}},
+        {"allocation": {"devices": {"results": [None]}}},
+        {"reservedFor": [7]},
+        "allocated",
+    ],
+)
+def test_a_malformed_claim_is_named_and_keeps_what_was_known(told: Told, status: object) -> None:
+    held = fleet.claim("one") | {"status": fleet.allocation("n1", "gpu-0")}
+    nodes, slices = [fleet.node("n1")], [fleet.resource_slice("n1")]
+    told.listed(nodes=nodes, resourceslices=slices, resourceclaims=[held, fleet.claim("two")])
+    told.changed("resourceclaims", fleet.claim("one") | {"status": status})
+    (why,) = Revision.objects.get(kind="resourceclaims").malformed
+    assert why.startswith("default/one")
+    assert Claim.objects.get(name="one").state == "reserved" and Claim.objects.count() == 2
+    assert Node.objects.get().in_dra == 1
+
+
+def test_a_huge_claim_on_an_unknown_driver_and_a_vanished_pool_is_counted(told: Told) -> None:
+    names = [f"npu-{number}" for number in range(128)]
+    held = fleet.claim("huge") | {"status": fleet.allocation("n1", *names)}
+    for result in held["status"]["allocation"]["devices"]["results"]:
+        result["driver"] = "npu.example.org"
+    told.listed(nodes=[fleet.node("n1")], resourceclaims=[held])
+    node = Node.objects.get()
+    assert (node.physical, node.in_dra, node.fault_count) == (128, 128, 128)
+    assert Claim.objects.get().devices == 128
