@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from simulator.fleet.api import PODS, Api, ApiError, Kind, plain
@@ -61,11 +62,11 @@ class PodWorker:
         return str(self.pod["metadata"]["name"])
 
     def start(self) -> None:
-        self._main = asyncio.create_task(self._guard(self._run()))
+        self._main = asyncio.create_task(self._guard(self._run))
 
     def end(self) -> None:
         if self._ending is None:
-            self._ending = asyncio.create_task(self._guard(self._end()))
+            self._ending = asyncio.create_task(self._guard(self._end))
 
     def forget(self) -> None:
         """The object is gone, or the node is: drop everything at once."""
@@ -81,12 +82,15 @@ class PodWorker:
         """Post the status again: devices changed health, or others gave the pod up meanwhile."""
         if self.containers and self._ending is None:
             self._written = ""
-            self._refreshing = asyncio.create_task(self._guard(self.changed()))
+            self._refreshing = asyncio.create_task(self._guard(self.changed))
 
-    async def _guard(self, work: Any) -> None:
-        """An API error that is no transient one means that the pod is gone or refused."""
+    async def _guard(self, work: Callable[[], Awaitable[None]]) -> None:
+        """An API error that is no transient one means that the pod is gone or refused.
+
+        The work begins in here: a task that is cancelled before its first step leaves nothing.
+        """
         try:
-            await work
+            await work()
         except ApiError as error:
             log.log(
                 logging.DEBUG if error.is_missing else logging.WARNING,
