@@ -1,11 +1,8 @@
 """A whole fleet: 10,000 nodes, 80,000 devices, 20,000 claims. Prints one figure a line."""
 
-import gc
 import itertools
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +10,7 @@ from bench.figures import percentile
 from bench.placement.clusters import ATTRIBUTES, Raw, claim, held, objects, whole_cards
 from bench.placement.sequences import wanted
 from domain.placement import Fleet, Upsert, apply, explain, fitting, place, warm
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """No garbage collection while everything is made, as in workers.placement.warm."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-        gc.freeze()
-
+from domain.placement.undisturbed import undisturbed
 
 NODES = 10_000
 CLAIMS = 20_000

@@ -4,7 +4,6 @@ The revision of each kind says what was read; rows and `Gone` rows above it are 
 snapshot that was left alone longer than `Gone` rows are kept is built anew.
 """
 
-import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from django.utils import timezone
 from apps.inventory.models import Cluster, Gone, Revision
 from domain.errors import DomainError
 from domain.placement import Change, Delete, Features, Fleet, Upsert, apply_all, warm
+from domain.placement.undisturbed import undisturbed
 
 KINDS = {
     "resourceslices": ("resource.k8s.io/v1", "ResourceSlice"),
@@ -31,17 +31,6 @@ KINDS = {
 }
 NEEDED = ("resourceslices", "deviceclasses", "nodes")
 FORGOTTEN_AFTER_SECONDS = 1800
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """No garbage collection while a million objects are made that all stay: it doubles the time."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-        gc.freeze()
 
 
 class NotMirrored(DomainError):
@@ -107,6 +96,7 @@ class Snapshots:
                 warm(fleet, features_of(cluster.version))
         else:
             fleet = apply_all(held.fleet, changes)
+            warm(fleet, features_of(cluster.version))
         made = Snapshot(cluster, fleet, revisions, cluster.heard_at)
         self._held[cluster_id] = made
         return made
