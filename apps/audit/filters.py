@@ -34,10 +34,11 @@ class EntryFilters(filters.FilterSet):
         return rows.filter(at__lte=datetime.combine(value, time.max, UTC))
 
     def of_kind(self, rows: QuerySet[Entry], name: str, value: str) -> QuerySet[Entry]:
-        """ "deployment" or, exactly, "deployments.deployment"."""
-        if "." in value:
-            return rows.filter(subject_kind=value.lower())
-        return rows.filter(subject_kind__endswith=f".{value.lower()}")
+        """ "device class" as it is shown or, exactly, "catalog.deviceclass"."""
+        label = value.lower().replace(" ", "")
+        if "." in label:
+            return rows.filter(subject_kind=label)
+        return rows.filter(subject_kind__endswith=f".{label}")
 
     def of_tenant(self, rows: QuerySet[Entry], name: str, value: str) -> QuerySet[Entry]:
         # By label, as a foreign key would: this is the lowest room and imports none above it.

@@ -1,6 +1,7 @@
 import json
 from typing import Any
 
+from django.apps import apps
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -42,7 +43,11 @@ ENTRIES = Table(
 
 
 def kind_of(entry: Entry) -> str:
-    return entry.subject_kind.rpartition(".")[2]
+    """What people call it, such as "device class"; a kind that is no more keeps its old name."""
+    try:
+        return str(apps.get_model(entry.subject_kind)._meta.verbose_name)
+    except (LookupError, ValueError):
+        return entry.subject_kind.rpartition(".")[2]
 
 
 @require_GET

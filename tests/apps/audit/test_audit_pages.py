@@ -94,3 +94,20 @@ def test_the_unchanged_part_answers_304(client: Client, auditor: User, vision: T
     note(auditor, vision)
     changed = client.get("/audit/", headers={**PART, "If-None-Match": first["ETag"]})
     assert changed.status_code == 200 and "2 entries" in changed.text
+
+
+def test_kinds_are_shown_and_found_in_people_s_words(
+    client: Client, auditor: User, vision: Tenant
+) -> None:
+    entry = note(auditor, vision)
+    Entry.objects.bulk_create(
+        Entry(actor_name="x", verb="made", subject_id=1, subject_kind=kind, subject_name="thing")
+        for kind in ("catalog.deviceclass", "quotas.tenantnamespace", "gone.oldthing")
+    )
+    client.force_login(auditor)
+    text = client.get("/audit/").text
+    for words in ("device class", "tenant namespace", "oldthing", "tenant"):
+        assert f"<td>{words}</td>" in text
+    found = client.get("/audit/?kind=Device+Class").text
+    assert "device class" in found and "tenant namespace" not in found
+    assert "tenant vision" in client.get(f"/audit/{entry.pk}/").text
