@@ -24,7 +24,7 @@
     const axes = Object.fromEntries(["xaxis", "yaxis", "yaxis2"].filter((k) => k !== "yaxis2" || layout.yaxis2).map((k) => [k, { ...axis, ...layout[k] }]));
     return {
       margin: { l: 44, r: 12, t: 8, b: 32 }, hovermode: "x unified", showlegend: true,
-      legend: { orientation: "h", y: -0.18, x: 0 },
+      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 }, // above: below lie the dates
       ...layout, ...axes, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", autosize: true,
       font: { family: css("font-family"), size: 12, color: rgb("--yard-ink") },
       hoverlabel: { bgcolor: rgb("--yard-paper"), bordercolor: rgb("--yard-grid"), font: { color: rgb("--yard-ink") } },

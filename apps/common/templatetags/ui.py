@@ -101,12 +101,9 @@ def state(word: str, text: str = "") -> SafeString:
     if not word:
         return NOTHING
     look = icons.look_of(str(word))
-    return format_html(
-        '<span class="state tone-{}">{}<span>{}</span></span>',
-        look.tone,
-        icons.icon(look.icon),
-        text or str(word)[:1].upper() + str(word)[1:].replace("_", " "),
-    )
+    said = conditional_escape(text or str(word)[:1].upper() + str(word)[1:].replace("_", " "))
+    drawn = icons.icon(look.icon)
+    return SafeString(f'<span class="state tone-{look.tone}">{drawn}<span>{said}</span></span>')
 
 
 @register.simple_tag
@@ -147,7 +144,17 @@ def freshness(
 @register.simple_tag
 def condition(value: Mapping[str, Any]) -> SafeString:
     """One condition of domain.conditions: type, status, reason, message, age."""
-    return SafeString(render_to_string("parts/condition.html", {"condition": value}))
+    context = {"condition": value, "word": _condition_word(value)}
+    return SafeString(render_to_string("parts/condition.html", context))
+
+
+def _condition_word(value: Mapping[str, Any]) -> str:
+    """What does not hold yet is waited for; it is bad where something was refused or has failed."""
+    if value["status"] != "False":
+        return "true" if value["status"] == "True" else "waiting"
+    on_its_way = value["type"] in ("Allocated", "Loaded", "Ready")
+    failed = icons.look_of(str(value.get("reason", ""))).tone == "bad"
+    return "pending" if on_its_way and not failed else "false"
 
 
 # --- Pictures -------------------------------------------------------------------------------
@@ -319,6 +326,16 @@ def item(mapping: Mapping[str, Any], key: str) -> Any:
 
 
 @register.simple_tag
+def cells(columns: Iterable[Column], row: Any) -> SafeString:
+    """A list's row, cell by cell; here and not in the template, which takes twice as long."""
+    return SafeString("".join(_td(column, row) for column in columns))
+
+
+def _td(column: Column, row: Any) -> str:
+    opening = '<td class="end">' if column.at_end else "<td>"
+    return f"{opening}{conditional_escape(cell(column, row))}</td>"
+
+
 def cell(column: Column, row: Any) -> str | SafeString:
     """What a list shows of one row in one column."""
     value = column.of(row)
