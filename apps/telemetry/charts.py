@@ -6,51 +6,85 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from apps.telemetry.selectors import Point
+from apps.telemetry import bands
+from apps.telemetry.bands import Band
+from apps.telemetry.lines import Chart
+from domain.figures import State
 
-COLOURS = (1, 2, 3, 4)
+COLOURS = 8
+MOST_DRAWN = 24
 
 
-def serving(points: Sequence[Point]) -> dict[str, Any]:
-    """Tokens a second, cache hit and TTFT over time, one above the other; gaps stay gaps."""
-    times = [datetime.fromtimestamp(point.at, UTC) for point in points]
-    rows = (
-        ("Tokens/s", "y", [point.tokens_per_second for point in points]),
-        ("Cache hit", "y2", [point.cache_hit for point in points]),
-        ("TTFT p50", "y3", [point.ttft_p50 for point in points]),
-        ("TTFT p90", "y3", [point.ttft_p90 for point in points]),
-    )
-    figure = go.Figure(
+def figure(chart: Chart, shaded: Sequence[Band] | None = None) -> dict[str, Any]:
+    """The chart with its bands. Without a value the note says why, in the state's words."""
+    times = [datetime.fromtimestamp(at, UTC) for at in chart.times]
+    lines = [line for line in chart.lines if any(value is not None for value in line.values)]
+    layout = {
+        "template": None,
+        "height": 260,
+        "margin": {"l": 56, "r": 12, "t": 8, "b": 32},
+        "xaxis": {"type": "date"},
+        "yaxis": _axis(chart.unit),
+        "showlegend": len(lines) > 1,
+        "legend": {"orientation": "h", "y": -0.2},
+        "hovermode": "x unified",
+    }
+    made = go.Figure(
         data=[
-            go.Scatter(
-                name=name, x=times, y=values, yaxis=axis, mode="lines+markers", connectgaps=False
-            )
-            for name, axis, values in rows
+            go.Scatter(name=line.name, x=times, y=line.values, mode="lines", connectgaps=False)
+            for line in lines[:MOST_DRAWN]
         ],
-        layout={
-            "template": None,
-            "height": 420,
-            "margin": {"l": 56, "r": 12, "t": 12, "b": 32},
-            "xaxis": {"type": "date", "anchor": "y3"},
-            "yaxis": {"domain": [0.7, 1], "title": {"text": "tokens/s"}, "rangemode": "tozero"},
-            "yaxis2": {
-                "domain": [0.36, 0.64],
-                "title": {"text": "cache hit"},
-                "range": [0, 1],
-                "tickformat": ".0%",
-            },
-            "yaxis3": {
-                "domain": [0, 0.3],
-                "title": {"text": "TTFT s"},
-                "rangemode": "tozero",
-            },
-            "legend": {"orientation": "h", "y": -0.12},
-            "hovermode": "x unified",
-        },
+        layout=layout,
     )
-    found: dict[str, Any] = dict(figure.to_plotly_json())
-    for trace, colour in zip(found["data"], COLOURS, strict=True):
-        # After the check by plotly, to which a name of the style sheet is no colour.
-        trace["line"] = {"color": f"var(--yard-series-{colour})"}
-        trace["marker"] = {"color": f"var(--yard-series-{colour})", "size": 4}
+    found: dict[str, Any] = dict(made.to_plotly_json())
+    for number, trace in enumerate(found["data"]):
+        # After the check by Plotly, to which a name of the style sheet is no colour.
+        colour = f"var(--yard-series-{number % COLOURS + 1})"
+        trace["line"] = {
+            "color": colour,
+            "width": 2,
+            "dash": "dot" if number >= COLOURS else "solid",
+        }
+    shapes = bands.of(chart.metric) if shaded is None else shaded
+    top = max((value for line in lines for value in line.values if value is not None), default=0.0)
+    found["layout"]["shapes"] = [shape for band in shapes if (shape := _shape(band, top))]
+    if note := note_of(chart, drawn=len(lines)):
+        found["note"] = note
+    if not lines:
+        found["data"] = []
     return found
+
+
+def note_of(chart: Chart, *, drawn: int = 0) -> str:
+    """What has to be said beside the lines; empty for a chart that is whole and live."""
+    if chart.state is not State.LIVE:
+        word = chart.state.value.replace("-", " ").capitalize()
+        return f"{word}: {chart.detail}" if chart.detail else f"{word}."
+    hidden = chart.left_out + max(drawn - MOST_DRAWN, 0)
+    return f"{hidden} more are in the table and the CSV." if hidden else ""
+
+
+def _axis(unit: str) -> dict[str, Any]:
+    if unit == "share":
+        return {"range": [0, 1.02], "tickformat": ".0%"}
+    return {"rangemode": "tozero", "title": {"text": unit}}
+
+
+def _shape(band: Band, top: float) -> dict[str, Any] | None:
+    """A band as a shaded strip; one far above all values is left out, it would flatten them."""
+    if band.low is not None and band.low > max(top * 1.5, 1e-9) and band.low > top:
+        return None
+    high = band.high if band.high is not None else max(top * 1.1, (band.low or 0) * 1.1)
+    return {
+        "type": "rect",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "yref": "y",
+        "y0": band.low or 0,
+        "y1": high,
+        "layer": "below",
+        "line": {"width": 0},
+        "fillcolor": f"var(--yard-{band.tone})",
+        "opacity": 0.12,
+    }

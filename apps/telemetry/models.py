@@ -1,52 +1,128 @@
+"""Where figures come from, and the day of readings that the portal keeps itself."""
+
 from django.db import models
 
+from apps.common.models import TimeStamped
 from apps.inventory.models import Cluster
 
 
-class Source(models.Model):
-    """One model server whose /metrics page is read: a pod, for as long as it lives.
+class MetricsSource(TimeStamped):
+    """How a cluster's metrics are read. Without a row: from the pods, through the API server.
 
-    Tenant, deployment and pool are copied from its labels: figures outlive the rows they were
-    about.
+    A Prometheus is named by its URL, or by its Service in the cluster, which the API server's
+    service proxy reaches. `token` is sealed, see apps.common.secrets; nothing shows it again.
     """
 
+    class Kind(models.TextChoices):
+        PODS = "pods", "The model servers' own pages, kept for a day"
+        PROMETHEUS = "prometheus", "Prometheus, by its URL"
+        SERVICE = "service", "Prometheus, through the API server's service proxy"
+        OFF = "off", "Not at all"
+
+    cluster = models.OneToOneField(Cluster, models.CASCADE, related_name="metrics_source")
+    kind = models.CharField(max_length=12, choices=Kind, default=Kind.PODS)
+    url = models.URLField(max_length=300, blank=True)
+    service_namespace = models.CharField(max_length=63, blank=True)
+    service_name = models.CharField(max_length=63, blank=True)
+    service_port = models.CharField(max_length=15, blank=True)
+    service_tls = models.BooleanField(default=False)
+    service_path = models.CharField(max_length=200, blank=True)
+    token = models.BinaryField(editable=False, default=b"", blank=True)
+    ca = models.TextField(blank=True)
+    tenant_header = models.CharField(max_length=60, blank=True)
+    tenant_value = models.CharField(max_length=200, blank=True)
+    # What the last test found: version, or the problem in words.
+    checked_at = models.DateTimeField(null=True, blank=True)
+    version = models.CharField(max_length=60, blank=True)
+    problem = models.CharField(max_length=500, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.cluster}: {self.get_kind_display()}"
+
+    @property
+    def is_prometheus(self) -> bool:
+        return self.kind in {self.Kind.PROMETHEUS, self.Kind.SERVICE}
+
+
+class Track(models.Model):
+    """What readings are kept of: a model server (for as long as its pod lives), a model pool, a
+    class, a cluster.
+
+    Tenant, deployment and pool are copied from the pod's labels: figures outlive the rows they
+    were about. `tried_at` is when a server was last due, `read_at` when it last answered.
+    """
+
+    class Kind(models.TextChoices):
+        SERVER = "server"
+        POOL = "pool"
+        CLASS = "class"
+        CLUSTER = "cluster"
+
     cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
-    uid = models.CharField(max_length=64)
-    namespace = models.CharField(max_length=63)
-    pod = models.CharField(max_length=253)
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.SERVER)
+    key = models.CharField(max_length=260)  # the pod's uid, tenant/deployment/pool, the class
+    namespace = models.CharField(max_length=63, blank=True)
+    pod = models.CharField(max_length=253, blank=True)
+    node_name = models.CharField(max_length=253, blank=True)
     tenant = models.CharField(max_length=63, blank=True)
     deployment = models.CharField(max_length=63, blank=True)
     pool = models.CharField(max_length=63, blank=True)
-    first_at = models.DateTimeField(auto_now_add=True)
+    model = models.CharField(max_length=300, blank=True)
+    first_at = models.DateTimeField()
+    tried_at = models.DateTimeField(null=True, blank=True)
     read_at = models.DateTimeField(null=True, blank=True)
     problem = models.CharField(max_length=300, blank=True)
+    refused = models.BooleanField(default=False)  # the problem is a missing right
+    aliases = models.JSONField(default=dict, blank=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["cluster", "uid"], name="telemetry_source_once"),
+            models.UniqueConstraint(fields=["cluster", "kind", "key"], name="telemetry_track_once"),
         ]
         indexes = [
-            models.Index(fields=["tenant", "deployment", "read_at"], name="telemetry_deployment"),
-            models.Index(fields=["read_at"], name="telemetry_read"),
+            models.Index(fields=["tenant", "deployment", "tried_at"], name="telemetry_deployment"),
+            models.Index(fields=["tried_at"], name="telemetry_tried"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.pod}"
+        return self.pod or self.key
 
 
-class Chunk(models.Model):
-    """Ten minutes of one source's readings in one packed value, see apps.telemetry.packing."""
+class Raw(models.Model):
+    """One reading of one server, packed; in hourly partitions, kept for a few hours."""
 
-    source = models.ForeignKey(Source, models.CASCADE, related_name="chunks")
-    start = models.DateTimeField()
+    pk = models.CompositePrimaryKey("track_id", "at")
+    track = models.ForeignKey(Track, models.DO_NOTHING, related_name="+", db_constraint=False)
+    at = models.DateTimeField()
     packed = models.BinaryField()
-    rolled_up = models.BooleanField(default=False)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["source", "start"], name="telemetry_chunk_once"),
-        ]
-        indexes = [models.Index(fields=["start", "rolled_up"], name="telemetry_chunk_age")]
 
     def __str__(self) -> str:
-        return f"{self.source_id} from {self.start:%H:%M}"
+        return f"{self.track_id} at {self.at:%H:%M:%S}"
+
+
+class Block(models.Model):
+    """An hour of one track, a row a minute, as columns of 32-bit floats; kept for a day.
+
+    `family` is "" for gauges and counters, else a histogram's name, whose columns are its bounds.
+    Counters and buckets are the minute's increments. See apps.telemetry.columns.
+    """
+
+    pk = models.CompositePrimaryKey("track_id", "family", "start")
+    track = models.ForeignKey(Track, models.DO_NOTHING, related_name="+", db_constraint=False)
+    family = models.CharField(max_length=40)
+    start = models.DateTimeField()
+    columns = models.TextField()
+    packed = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"{self.family or 'numbers'} of {self.track_id} from {self.start:%H:%M}"
+
+
+class Progress(models.Model):
+    """Until when a cluster's readings are rolled up to minutes."""
+
+    cluster = models.OneToOneField(Cluster, models.CASCADE, related_name="+")
+    until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.cluster} until {self.until:%H:%M}"

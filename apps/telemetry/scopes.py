@@ -18,6 +18,7 @@ class Scope:
     namespace: str | None = None
     model: str | None = None
     device_class: str | None = None
+    node: str | None = None
 
     @classmethod
     def of_pool(cls, pool: Any) -> "Scope":

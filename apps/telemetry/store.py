@@ -1,69 +1,72 @@
-"""The 24 hours of readings the portal keeps itself: append, roll up, forget.
+"""The readings of the last hours as they came, one row a server and scrape.
 
-It is a stand-in for a metrics store, sized for the figures a page shows: one row per model server
-and ten minutes, whatever the number of figures.
+Rows are added and never changed; they go with their partition, an hour at a time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from django.db import transaction
+import psycopg
+from django.db import connection
 
-from apps.telemetry.models import Chunk, Source
-from apps.telemetry.packing import Timed, by_minute, chunk_start, pack, unpack
+from apps.telemetry.packing import pack, unpack
+from domain.metrics import Reading, Timed
 
 KEPT = timedelta(hours=24)
-RAW_FOR = timedelta(hours=1)
-ROLL_UP_BATCH = 500
+RAW_KEPT = timedelta(hours=3)
 
 
-@transaction.atomic
-def append(source: Source, at: float, timed: Timed) -> None:
-    """Add one reading to its chunk; repeating it changes nothing."""
-    start = datetime.fromtimestamp(chunk_start(at), UTC)
-    rows = Chunk.objects.select_for_update().filter(source=source, start=start)
-    chunk = rows.first()
-    if chunk is None:
-        Chunk.objects.get_or_create(source=source, start=start, defaults={"packed": pack([timed])})
-        return
-    held = unpack(chunk.packed)
-    if held and held[-1][0] >= at:
-        return
-    rows.update(packed=pack([*held, timed]))
+def rows_of(query: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Rows in PostgreSQL's binary form: a byte string comes as it is, not spelt in hex."""
+    connection.ensure_connection()
+    with psycopg.Cursor(connection.connection) as cursor:
+        return cursor.execute(query.encode(), params, binary=True).fetchall()
 
 
-def roll_up(now: datetime) -> int:
-    """Thin chunks older than an hour to a reading a minute; returns how many were thinned."""
-    old = Chunk.objects.filter(rolled_up=False, start__lt=now - RAW_FOR - timedelta(minutes=10))
-    done = 0
-    for chunk in old.order_by("start")[:ROLL_UP_BATCH]:
-        thinned = pack(by_minute(unpack(chunk.packed)))
-        done += Chunk.objects.filter(pk=chunk.pk, rolled_up=False).update(
-            packed=thinned, rolled_up=True
+def make_partitions(first: datetime, last: datetime) -> None:
+    """Partitions for all hours between; those that are there stay. Repeatable."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT telemetry_make_partitions(%s, %s)", [first, last])
+
+
+def drop_partitions(now: datetime) -> int:
+    """Drop what is older than is kept; returns how many partitions went."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT telemetry_drop_partitions('telemetry_raw', %s)"
+            " + telemetry_drop_partitions('telemetry_block', %s)",
+            [now - RAW_KEPT, now - KEPT - timedelta(hours=1)],
         )
-    return done
+        return int(cursor.fetchone()[0])
 
 
-def forget(now: datetime) -> int:
-    """Delete what is older than a day; returns how many chunks went."""
-    gone, _ = Chunk.objects.filter(start__lt=now - KEPT).delete()
-    Source.objects.filter(read_at__lt=now - KEPT - timedelta(hours=1)).delete()
-    return gone
+def write(readings: Sequence[tuple[int, float, Reading]]) -> None:
+    """Add readings as (track, unix seconds, reading); one that is there already stays as it is."""
+    if not readings:
+        return
+    moments = [datetime.fromtimestamp(at, UTC) for _, at, _ in readings]
+    make_partitions(min(moments), max(moments))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO telemetry_raw SELECT * FROM unnest("
+            "%s::bigint[], %s::timestamptz[], %s::bytea[]) ON CONFLICT DO NOTHING",
+            [
+                [track for track, _, _ in readings],
+                moments,
+                [pack(reading) for _, _, reading in readings],
+            ],
+        )
 
 
-def between(sources: Iterable[Source], since: datetime, until: datetime) -> dict[int, list[Timed]]:
-    """Readings by source id, in time order; one query. A source without any is absent."""
-    first = datetime.fromtimestamp(chunk_start(since.timestamp()), UTC)
-    rows = Chunk.objects.filter(
-        source__in=[source.pk for source in sources], start__gte=first, start__lte=until
-    )
+def between(tracks: Iterable[int], since: datetime, until: datetime) -> dict[int, list[Timed]]:
+    """Readings by track, in time order, both ends included. A track without any is absent."""
     found: dict[int, list[Timed]] = {}
-    for source_id, packed in rows.order_by("start").values_list("source_id", "packed"):
-        inside = [
-            (at, reading)
-            for at, reading in unpack(packed)
-            if since.timestamp() <= at <= until.timestamp()
-        ]
-        if inside:
-            found.setdefault(source_id, []).extend(inside)
+    rows = rows_of(
+        "SELECT track_id, at, packed FROM telemetry_raw"
+        " WHERE track_id = ANY(%s) AND at >= %s AND at <= %s ORDER BY at",
+        [list(tracks), since, until],
+    )
+    for track, at, packed in rows:
+        found.setdefault(track, []).append((at.timestamp(), unpack(packed)))
     return found

@@ -3,7 +3,8 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.inventory.models import Cluster
-from apps.telemetry import collect, store
+from apps.telemetry import collect, history, recorded, retention, rollup
+from apps.telemetry.models import MetricsSource
 from kube.errors import ClusterError
 
 log = structlog.get_logger(__name__)
@@ -23,13 +24,29 @@ def read_servers(cluster_id: int) -> None:
 
 @shared_task
 def sweep_servers() -> None:
-    for pk in Cluster.objects.filter(retired_at=None).values_list("pk", flat=True):
+    """Send one task a cluster whose servers are read by the portal itself."""
+    elsewhere = MetricsSource.objects.exclude(kind=MetricsSource.Kind.PODS)
+    rows = Cluster.objects.filter(retired_at=None).exclude(metrics_source__in=elsewhere)
+    for pk in rows.values_list("pk", flat=True):
         read_servers.apply_async((pk,), expires=15)
+
+
+@shared_task(soft_time_limit=50, time_limit=60)
+def sweep_minutes() -> None:
+    """Roll up the minutes that are over, and write down how things stand, cluster by cluster."""
+    for cluster in Cluster.objects.filter(retired_at=None):
+        rollup.roll_up(cluster.pk, timezone.now())
+        history.record(cluster, timezone.now())
+
+
+@shared_task(soft_time_limit=50, time_limit=60)
+def sweep_placement() -> None:
+    """Ask the placement process what each class matches and how scattered the free cards are."""
+    for cluster in Cluster.objects.filter(retired_at=None):
+        recorded.record(cluster, timezone.now())
 
 
 @shared_task
 def sweep_readings() -> None:
-    """Thin what is older than an hour and forget what is older than a day."""
-    now = timezone.now()
-    store.roll_up(now)
-    store.forget(now)
+    """Make the next hours' partitions, drop what is older than is kept."""
+    retention.sweep(timezone.now())

@@ -10,7 +10,8 @@ from django.utils import timezone
 from apps.inventory import connections
 from apps.inventory.models import Cluster
 from apps.telemetry import collect, selectors
-from apps.telemetry.models import Source
+from apps.telemetry.models import Track
+from apps.telemetry.scopes import Scope
 from domain.manifests import labels
 from kube import credentials, kinds
 from simulator import apiserver
@@ -81,11 +82,23 @@ def test_each_ready_server_is_read_and_each_failure_is_told(cluster: Cluster) ->
 
     assert collect.read_cluster(cluster) == 1
 
-    problems = {source.pod: source.problem for source in Source.objects.all()}
+    problems = {track.pod: track.problem for track in Track.objects.all()}
     assert problems.keys() == {"fine", "away", "strange"}
     assert problems["fine"] == ""
     assert "trying to reach service" in problems["away"]
     assert "not Prometheus text exposition" in problems["strange"]
 
-    running = selectors.live("vision", "llama", now=timezone.now(), expected=3).running
-    assert (running.value, running.state, running.heard, running.expected) == (3, "partial", 1, 3)
+    scope = Scope(tenant="vision", deployment="llama")
+    shown = selectors.serving(cluster, scope, timezone.now(), expected=3)
+    running = next(one.figure for one in shown if one.metric == "running")
+    assert (running.value, running.state, running.known, running.total) == (3, "partial", 1, 3)
+    assert "away" in running.detail
+
+
+def test_a_round_that_is_repeated_makes_no_second_track(cluster: Cluster) -> None:
+    make_pod(cluster, "fine")
+    collect.read_cluster(cluster)
+    collect.read_cluster(cluster)
+    track = Track.objects.get(pod="fine")
+    assert track.read_at == track.tried_at and track.read_at > track.first_at
+    assert track.aliases["running"] == "vllm:num_requests_running"

@@ -1,121 +1,114 @@
-"""Readings are kept for a day in few rows, and no increment is lost by thinning them."""
+"""Readings come in rows and go by the hour; minutes keep every increment for a day."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
 
 from apps.inventory.models import Cluster
-from apps.telemetry import selectors, store
-from apps.telemetry.models import Chunk, Source
+from apps.telemetry import columns, retention, rollup, store
+from apps.telemetry.models import Block, Progress, Raw, Track
 from domain.metrics import Reading, flow
+from tests.apps.telemetry.conftest import fill, make_track, reading
 
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
 
-@pytest.fixture
-def source() -> Source:
-    cluster = Cluster.objects.create(
-        slug="east", name="East", server="https://east.example", credentials=b""
-    )
-    return Source.objects.create(
-        cluster=cluster, uid="u1", namespace="vision", pod="p1", tenant="vision", deployment="llama"
-    )
+def test_a_repeated_reading_is_kept_once(cluster: Cluster) -> None:
+    track = make_track(cluster, first=NOON)
+    store.write([(track.pk, NOON.timestamp(), reading(1))] * 2)
+    store.write([(track.pk, NOON.timestamp(), reading(2))])
+    held = store.between([track.pk], NOON, NOON)[track.pk]
+    assert held == [(NOON.timestamp(), reading(1))]
 
 
-def fill(source: Source, *, start: datetime, count: int, every: int = 15, grow: int = 30) -> None:
-    for index in range(count):
-        at = start.timestamp() + index * every
-        counters = {
-            "generation_tokens": float(index * grow),
-            "cached_tokens": float(index),
-            "cacheable_tokens": float(index * 4),
+def test_readings_of_two_hours_lie_in_two_partitions(cluster: Cluster) -> None:
+    track = make_track(cluster, first=NOON)
+    fill(track, NOON + timedelta(minutes=1), count=20)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT DISTINCT tableoid::regclass::text FROM telemetry_raw")
+        assert {name for (name,) in cursor.fetchall()} == {
+            "telemetry_raw_2026113011",
+            "telemetry_raw_2026113012",
         }
-        store.append(source, at, (at, Reading(gauges={"running": 2.0}, counters=counters)))
-    Source.objects.filter(pk=source.pk).update(
-        first_at=start, read_at=start + timedelta(seconds=(count - 1) * every)
+
+
+def roll(cluster: Cluster, start: datetime, end: datetime) -> int:
+    Progress.objects.update_or_create(cluster=cluster, defaults={"until": start})
+    done = 0
+    while count := rollup.roll_up(cluster.pk, end + rollup.LAG):
+        done += count
+    return done
+
+
+def test_minutes_keep_every_increment(cluster: Cluster) -> None:
+    track = make_track(cluster, first=NOON)
+    end = NOON + timedelta(minutes=9, seconds=45)
+    fill(track, end, count=40)
+    whole = flow(store.between([track.pk], NOON, end)[track.pk])
+    assert roll(cluster, NOON, NOON + timedelta(minutes=10)) == 10
+    table = columns.load([track.pk], "", columns.minute_of(NOON), 10)[track.pk]
+    assert table.column("tokens").sum() == whole.counters["tokens"]
+    buckets = columns.load([track.pk], "ttft", columns.minute_of(NOON), 10)[track.pk]
+    assert buckets.column("inf").sum() == whole.histograms["ttft"][float("inf")]
+
+
+def test_minutes_that_are_done_are_not_done_again(cluster: Cluster) -> None:
+    fill(make_track(cluster, first=NOON), NOON + timedelta(minutes=5), count=20)
+    end = NOON + timedelta(minutes=6)
+    assert roll(cluster, NOON, end) == 6
+    before = list(Block.objects.order_by("track_id", "family").values_list("packed", flat=True))
+    assert rollup.roll_up(cluster.pk, end + rollup.LAG) == 0
+    Progress.objects.update(until=NOON)
+    assert rollup.roll_up(cluster.pk, end + rollup.LAG) == 6
+    after = list(Block.objects.order_by("track_id", "family").values_list("packed", flat=True))
+    assert [bytes(one) for one in after] == [bytes(one) for one in before]
+
+
+def test_a_pool_is_the_sum_of_its_servers_and_shares_are_means(cluster: Cluster) -> None:
+    for pod in ("p1", "p2"):
+        fill(make_track(cluster, pod, first=NOON), NOON + timedelta(minutes=4), count=20)
+    roll(cluster, NOON, NOON + timedelta(minutes=4))
+    pool = Track.objects.get(kind=Track.Kind.POOL)
+    assert (pool.tenant, pool.deployment, pool.pool) == ("vision", "llama", "main")
+    table = columns.load([pool.pk], "", columns.minute_of(NOON) + 2, 1)[pool.pk]
+    row = dict(zip(table.names, table.values[0].tolist(), strict=True))
+    assert (row["tokens"], row["heard"], row["known"]) == (240.0, 2.0, 2.0)
+    assert (row["running"], row["kv_usage"]) == (4.0, 0.5)
+
+
+def test_a_restart_inside_a_minute_loses_nothing(cluster: Cluster) -> None:
+    track = make_track(cluster, first=NOON)
+    counts = [100.0, 130.0, 10.0, 40.0, 70.0]
+    readings = [Reading(counters={"tokens": count}) for count in counts]
+    fill(track, NOON + timedelta(seconds=60), count=5, make=lambda step: readings[step])
+    roll(cluster, NOON, NOON + timedelta(minutes=2))
+    table = columns.load([track.pk], "", columns.minute_of(NOON), 2)[track.pk]
+    assert table.column("tokens").sum() == 30 + 10 + 30 + 30
+
+
+def test_what_happened_in_a_long_gap_is_given_to_no_minute(cluster: Cluster) -> None:
+    track = make_track(cluster, first=NOON)
+    store.write(
+        [
+            (track.pk, NOON.timestamp(), Reading(counters={"tokens": 0.0})),
+            (track.pk, NOON.timestamp() + 400, Reading(counters={"tokens": 900.0})),
+            (track.pk, NOON.timestamp() + 415, Reading(counters={"tokens": 930.0})),
+        ]
     )
+    Track.objects.update(tried_at=NOON + timedelta(seconds=415))
+    roll(cluster, NOON, NOON + timedelta(minutes=8))
+    table = columns.load([track.pk], "", columns.minute_of(NOON), 8)[track.pk]
+    tokens = table.column("tokens")
+    assert tokens[tokens == tokens].tolist() == [30.0]
 
 
-def test_ten_minutes_are_one_row_and_a_repeated_reading_is_one(source: Source) -> None:
-    fill(source, start=NOON, count=40)
-    at = NOON.timestamp() + 39 * 15
-    store.append(source, at, (at, Reading()))
-    assert Chunk.objects.count() == 1
-    assert len(store.between([source], NOON, NOON + timedelta(hours=1))[source.pk]) == 40
-
-
-def test_thinning_keeps_every_increment(source: Source) -> None:
-    fill(source, start=NOON, count=40)
-    end = NOON + timedelta(hours=1)
-    before = flow(store.between([source], NOON, end)[source.pk])
-    assert store.roll_up(NOON + timedelta(hours=3)) == 1
-    thinned = store.between([source], NOON, end)[source.pk]
-    assert len(thinned) == 10
-    # The first reading of the chunk went; the next kept one stands for what it had counted.
-    lost = thinned[0][1].counters["generation_tokens"]
-    assert (
-        flow(thinned).counters["generation_tokens"] + lost == before.counters["generation_tokens"]
-    )
-
-
-def test_a_day_later_nothing_is_left(source: Source) -> None:
-    fill(source, start=NOON, count=4)
-    assert store.forget(NOON + timedelta(hours=26)) == 1
-    assert not Chunk.objects.exists()
-
-
-def test_live_figures_are_rates_of_the_last_minutes(source: Source) -> None:
-    fill(source, start=NOON - timedelta(minutes=4), count=17)
-    found = selectors.live("vision", "llama", now=NOON, expected=1)
-    assert (found.tokens_per_second.value, found.tokens_per_second.state) == (2.0, "live")
-    assert found.cache_hit.value == 0.25
-    assert (found.ttft_p90.value, found.ttft_p90.state) == (None, "not-reported")
-
-
-def test_fewer_servers_than_expected_is_partial(source: Source) -> None:
-    fill(source, start=NOON - timedelta(minutes=4), count=17)
-    running = selectors.live("vision", "llama", now=NOON, expected=2).running
-    assert (running.value, running.state, running.heard, running.expected) == (2.0, "partial", 1, 2)
-
-
-def test_a_silent_server_is_stale_and_not_zero(source: Source) -> None:
-    fill(source, start=NOON - timedelta(minutes=4), count=5)
-    running = selectors.live("vision", "llama", now=NOON, expected=1).running
-    assert (running.value, running.state) == (None, "stale")
-
-
-def test_nothing_read_yet_is_not_configured(source: Source) -> None:
-    found = selectors.live("vision", "other", now=NOON, expected=1)
-    assert found.tokens_per_second.state == "not-configured"
-
-
-def test_no_traffic_is_no_cache_hit(source: Source) -> None:
-    for index in range(3):
-        at = NOON.timestamp() - 30 + index * 15
-        counters = {"cached_tokens": 5.0, "cacheable_tokens": 9.0}
-        store.append(source, at, (at, Reading(counters=counters)))
-    found = selectors.live("vision", "llama", now=NOON, expected=1)
-    assert (found.cache_hit.value, found.cache_hit.state) == (None, "no-traffic")
-
-
-def test_a_minute_in_which_nobody_was_heard_has_no_values(source: Source) -> None:
-    fill(source, start=NOON, count=9)
-    found = selectors.points("vision", "llama", since=NOON, until=NOON + timedelta(minutes=5))
-    values = [point.tokens_per_second for point in found]
-    assert values[:2] == [2.0, 2.0]
-    assert values[3:] == [None, None]
-
-
-def test_figures_of_a_deployment_cost_two_queries_however_many_servers(
-    source: Source, django_assert_num_queries: "pytest.FixtureRequest"
-) -> None:
-    fill(source, start=NOON - timedelta(minutes=4), count=9)
-    for index in range(5):
-        other = Source.objects.create(
-            cluster=source.cluster, uid=f"x{index}", namespace="vision", pod=f"x{index}",
-            tenant="vision", deployment="llama",
-        )  # fmt: skip
-        fill(other, start=NOON - timedelta(minutes=4), count=3)
-    with django_assert_num_queries(2):  # type: ignore[operator]
-        selectors.live("vision", "llama", now=NOON, expected=6)
+def test_a_day_later_nothing_is_left(cluster: Cluster) -> None:
+    track = make_track(cluster, first=NOON)
+    fill(track, NOON + timedelta(minutes=4), count=20)
+    roll(cluster, NOON, NOON + timedelta(minutes=4))
+    retention.sweep(NOON + timedelta(hours=5))
+    assert not Raw.objects.exists() and Block.objects.exists()
+    retention.sweep(NOON + timedelta(hours=27))
+    assert not Block.objects.exists() and not Track.objects.exists()
