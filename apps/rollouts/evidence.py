@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from apps.rollouts import comparing, planning, probes, signing
+from apps.rollouts import comparing, planning, probes, report, signing
 from apps.rollouts.models import Decision, GateSample, Migration, Study, Workload
 from domain.figures import State as FigureState
 
@@ -35,8 +35,16 @@ def build(migration: Migration) -> Study:
     return planning.record(migration, Study.Kind.REPORT, body)
 
 
-def bundle_of(migration: Migration) -> Json:
-    """What was signed at the end; of one under way, what there is now, signed as that."""
+def bundle_of(migration: Migration, *, whole: bool = True) -> Json:
+    """What was signed at the end; of one under way, what there is now, signed as that.
+
+    Not `whole`: only what is the tenant's own of it, signed anew.
+    """
+    bundle = _bundle_of(migration)
+    return bundle if whole else signing.sign(report.narrowed(bundle["content"]))
+
+
+def _bundle_of(migration: Migration) -> Json:
     held = migration.studies.filter(kind=Study.Kind.REPORT, state=Study.State.DONE).first()
     if migration.is_over and held is not None and "bundle" in held.body:
         bundle: Json = held.body["bundle"]

@@ -1,0 +1,356 @@
+"""Plan, preflight, shadow, nodes and evidence of a migration, on rows."""
+
+import copy
+import json
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from apps.common.models import Ask
+from apps.deployments.models import Deployment
+from apps.inventory.models import Cluster, Mirrored, Node, Pod
+from apps.rollouts import evidence, planning, preflight, services, shadow, signing
+from apps.rollouts.models import GateSample, Migration, Workload
+from apps.tenancy.models import User
+from domain.evidence import BadBundle
+from tests.apps.rollouts.conftest import SETTINGS
+
+PLUGIN = "nvidia.com/gpu"
+PRODUCT = "NVIDIA-H100-80GB-HBM3"
+
+
+def add_node(cluster: Cluster, name: str, *, path: str = "device-plugin", **labels: str) -> None:
+    known = {"nvidia.com/gpu.product": PRODUCT, "nvidia.com/gpu.memory": "81559"} | labels
+    units = {PLUGIN: "8"} if path == "device-plugin" else {}
+    Node.objects.create(
+        cluster=cluster,
+        name=name,
+        path=path,
+        is_ready=True,
+        has_cards=True,
+        driver_version="580.95.05",
+        node_pool="gpus",
+    )
+    add_object(
+        cluster,
+        "nodes",
+        {
+            "metadata": {"name": name, "labels": known},
+            "status": {
+                "allocatable": units,
+                "nodeInfo": {"containerRuntimeVersion": "containerd://2.1.4"},
+            },
+        },
+    )
+
+
+def add_object(cluster: Cluster, kind: str, body: dict[str, Any]) -> None:
+    metadata = body["metadata"]
+    Mirrored.objects.create(
+        cluster=cluster,
+        kind=kind,
+        uid=f"{kind}-{metadata.get('namespace', '')}-{metadata['name']}",
+        namespace=metadata.get("namespace", ""),
+        name=metadata["name"],
+        resource_version="1",
+        revision=1,
+        body=body,
+    )
+
+
+def add_pod(cluster: Cluster, name: str, node: str, namespace: str = "labs", **labels: str) -> None:
+    body = {
+        "metadata": {
+            "namespace": namespace,
+            "name": name,
+            "labels": {"pod-template-hash": "abc"},
+            "ownerReferences": [{"kind": "ReplicaSet", "name": "box-abc", "controller": True}],
+        },
+        "spec": {
+            "nodeName": node,
+            "containers": [{"name": "c", "resources": {"limits": {PLUGIN: "1"}}}],
+        },
+    }
+    add_object(cluster, "pods", body)
+    Pod.objects.create(
+        cluster=cluster,
+        uid=f"pods-{namespace}-{name}",
+        namespace=namespace,
+        name=name,
+        node_name=node,
+        phase="Running",
+        requests={PLUGIN: 1},
+        **labels,
+    )
+
+
+@pytest.fixture
+def drawn(chat: Deployment, admin: User, cluster: Cluster) -> Migration:
+    """A migration of chat, whose pods are on a node of the device plugin beside a stranger."""
+    add_node(cluster, "n1")
+    owner = {"tenant": "vision", "deployment": "chat", "model_pool": "main"}
+    add_pod(cluster, "chat-1", "n1", chat.namespace, **owner)
+    add_pod(cluster, "box-1", "n1")
+    found = services.create_migration(
+        actor=admin, name="move", cluster=cluster, deployments=[chat], content=SETTINGS
+    )
+    found.refresh_from_db()
+    return found
+
+
+# --- Plan
+def test_the_plan_maps_what_is_ours_and_lists_what_is_not(drawn: Migration) -> None:
+    study = planning.take_inventory(drawn)
+    ours = drawn.workloads.get(deployment__isnull=False)
+    assert (ours.way, ours.old_pool, ours.new_pool, ours.nodes) == ("claims", "main", "dra", ["n1"])
+    assert ours.mapping["classes"] == {"h100": 1}
+    assert "+kind: ResourceClaimTemplate" in ours.diff
+    theirs = drawn.workloads.get(deployment=None)
+    assert (str(theirs), theirs.kind, theirs.way) == ("labs/box", "Deployment", "none")
+    assert "not touched" in theirs.finding
+    assert theirs.mapping["pattern"] == "h100-cards"
+    assert "-    limits:" in theirs.diff
+    assert study.body["blockers"] == 0
+    assert study.body["nodes"] == ["n1"]
+
+
+def test_planning_twice_changes_nothing_and_what_is_gone_leaves_the_plan(drawn: Migration) -> None:
+    planning.take_inventory(drawn)
+    before = set(drawn.workloads.values_list("pk", flat=True))
+    planning.take_inventory(drawn)
+    assert set(drawn.workloads.values_list("pk", flat=True)) == before
+    Pod.objects.filter(name="box-1").delete()
+    planning.take_inventory(drawn)
+    assert not drawn.workloads.filter(deployment=None).exists()
+
+
+def test_a_share_of_a_card_makes_a_deployment_stay(drawn: Migration, cluster: Cluster) -> None:
+    body = Mirrored.objects.get(kind="nodes", name="n1")
+    body.body["metadata"]["labels"]["nvidia.com/gpu.replicas"] = "4"
+    body.save()
+    study = planning.take_inventory(drawn)
+    ours = drawn.workloads.get(deployment__isnull=False)
+    assert ours.way == Workload.Way.NONE
+    assert "one of 4 shares" in ours.finding
+    assert study.body["blockers"] == 1
+
+
+def test_a_scope_by_node_pool_finds_the_same(
+    chat: Deployment, drawn: Migration, cluster: Cluster
+) -> None:
+    drawn.workloads.all().delete()
+    drawn.scope = {"kind": "node-pool", "names": ["gpus"]}
+    drawn.save()
+    planning.take_inventory(drawn)
+    assert drawn.workloads.filter(deployment=chat).exists()
+    assert drawn.waves.first() is not None
+
+
+def test_the_bridge_is_taken_where_a_person_wants_it(drawn: Migration, cluster: Cluster) -> None:
+    spec = {"extendedResourceName": PLUGIN, "selectors": []}
+    add_object(cluster, "deviceclasses", {"metadata": {"name": "gpu"}, "spec": spec})
+    drawn.wanted = {"ways": {"tenant-vision/chat": "bridge"}}
+    drawn.save()
+    planning.take_inventory(drawn)
+    ours = drawn.workloads.get(deployment__isnull=False)
+    assert (ours.way, ours.mapping["classes"]) == ("bridge", {"gpu": 1})
+
+
+# --- Preflight
+def test_the_preflight_keeps_its_findings(drawn: Migration) -> None:
+    planning.take_inventory(drawn)
+    study = preflight.check_now(drawn)
+    by_code = {one["code"]: one for one in study.body["findings"]}
+    # Nothing answers at this cluster's address.
+    assert by_code["freshness"]["level"] == "blocker"
+    assert by_code["strangers"]["evidence"].startswith("n1 is used by labs/box")
+    assert by_code["strangers"]["blocks"] == "nodes"
+    assert by_code["capacity"]["level"] == "unknown"
+    assert by_code["quota"]["level"] == "ok"
+    assert study.body["blockers"] >= 1
+    assert {one["subject"] for one in study.body["parity"]} >= {"MIG", "Health"}
+
+
+# --- Shadow
+def answered(study: Any, **line: Any) -> None:
+    found = {"key": "tenant-vision/chat", "replicas": 2, "fits": 2, "looked_at": 2, "nodes": {}}
+    Ask.objects.filter(pk=study.body["ask"]).update(
+        state=Ask.State.ANSWERED, answer={"workloads": [found | line], "partial": False}
+    )
+
+
+def test_shadow_asks_once_and_takes_the_answer(drawn: Migration) -> None:
+    planning.take_inventory(drawn)
+    study = shadow.advance(drawn)
+    assert study.state == "running"
+    assert shadow.advance(drawn).body["ask"] == study.body["ask"]
+    answered(study)
+    done = shadow.advance(drawn)
+    assert (done.state, done.body["blockers"]) == ("done", 0)
+    assert done.body["counts"]["fits"] == 1
+    assert drawn.workloads.get(deployment__isnull=False).shadow["fits"] == 2
+
+
+def test_what_does_not_fit_at_all_stands_in_the_way(drawn: Migration) -> None:
+    planning.take_inventory(drawn)
+    funnels = [{"first_empty": "taints"}]
+    answered(shadow.advance(drawn), fits=0, funnels=funnels)
+    done = shadow.advance(drawn)
+    assert done.body["blockers"] == 1
+    assert "after the filter taints" in done.body["summary"]
+
+
+def test_no_answer_is_no_verdict(drawn: Migration) -> None:
+    planning.take_inventory(drawn)
+    study = shadow.advance(drawn)
+    long_ago = timezone.now() - timedelta(hours=1)
+    Ask.objects.filter(pk=study.body["ask"]).update(created_at=long_ago)
+    done = shadow.advance(drawn)
+    assert (done.body["blockers"], done.body["unknown"]) == (0, 1)
+    assert "placement worker" in done.body["summary"]
+
+
+# --- Evidence
+@pytest.fixture
+def over(drawn: Migration) -> Migration:
+    """Rolled back after one sample."""
+    planning.take_inventory(drawn)
+    now = timezone.now()
+    GateSample.objects.create(
+        migration=drawn,
+        workload=drawn.workloads.get(deployment__isnull=False),
+        gate="errors",
+        stage="canary",
+        weight=50,
+        at=now,
+        start=now - timedelta(seconds=60),
+        end=now,
+        verdict="fail",
+        reason="2 % of requests failed; 1 % is the limit.",
+        candidate={"value": 0.02, "state": "live", "requests": 500},
+        current={"value": 0.001, "state": "live", "requests": 500},
+        query="errors{pool=dra}",
+    )
+    drawn.state, drawn.reason = "rolled-back", "The gate errors failed."
+    drawn.started_at = drawn.rollback_began_at = now - timedelta(minutes=5)
+    drawn.ended_at = drawn.rollback_ended_at = now
+    drawn.save()
+    return drawn
+
+
+def test_the_bundle_holds_every_sample_and_is_signed_once(over: Migration) -> None:
+    study = evidence.build(over)
+    bundle = study.body["bundle"]
+    content = signing.verify(bundle, signing.public_key().text)
+    [gate] = content["gates"]
+    assert gate["samples"][0]["query"] == "errors{pool=dra}"
+    assert gate["verdicts"] == {"fail": 1}
+    assert content["rollback"]["seconds"] == 300
+    assert evidence.build(over).body["bundle"] == bundle
+    over.refresh_from_db()
+    assert evidence.bundle_of(over) == bundle
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("content", "migration", "state"),
+        ("content", "gates", 0, "samples", 0, "verdict"),
+        ("content", "rollback", "seconds"),
+        ("digest",),
+        ("signature", "value"),
+        ("format",),
+    ],
+)
+def test_any_change_is_found(over: Migration, path: tuple[Any, ...]) -> None:
+    bundle = copy.deepcopy(evidence.bundle_of(over))
+    at: Any = bundle
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = "pass"
+    with pytest.raises(BadBundle):
+        signing.verify(bundle, signing.public_key().text)
+
+
+def test_a_bundle_signed_anew_with_another_key_is_not_believed(
+    over: Migration, settings: Any
+) -> None:
+    trusted = signing.public_key().text
+    settings.EVIDENCE_KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    forged = evidence.bundle_of(over)
+    with pytest.raises(BadBundle, match="another key"):
+        signing.verify(forged, trusted)
+    assert signing.verify(forged, signing.public_key().text)
+
+
+def test_the_command_says_valid_or_what_is_wrong(over: Migration, tmp_path: Path) -> None:
+    path, out = tmp_path / "bundle.json", StringIO()
+    bundle = evidence.bundle_of(over)
+    # Another program may write it anew: other order, other spacing.
+    path.write_text(json.dumps(dict(reversed(bundle.items())), indent=3), encoding="utf-8")
+    call_command("verify_evidence", str(path), stdout=out)
+    assert "valid, signed by" in out.getvalue()
+    assert "rolled-back, final" in out.getvalue()
+    bundle["content"]["migration"]["state"] = "done"
+    path.write_text(json.dumps(bundle), encoding="utf-8")
+    with pytest.raises(CommandError, match="NOT VALID"):
+        call_command("verify_evidence", str(path))
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(CommandError, match="is not JSON"):
+        call_command("verify_evidence", str(path))
+    with pytest.raises(CommandError, match="cannot be read"):
+        call_command("verify_evidence", str(tmp_path / "none"))
+
+
+# --- Pages
+PAGES = ("plan", "preflight", "shadow", "report", "evidence")
+
+
+def test_every_page_opens_before_and_after(client: Client, admin: User, over: Migration) -> None:
+    client.force_login(admin)
+    for page in (*PAGES, "nodes"):
+        assert client.get(f"/migrations/{over.pk}/{page}/").status_code == 200, page
+    preflight.check_now(over)
+    answered(shadow.advance(over), fits=1)
+    shadow.advance(over)
+    evidence.build(over)
+    for page in (*PAGES, "nodes"):
+        assert client.get(f"/migrations/{over.pk}/{page}/").status_code == 200, page
+    text = client.get(f"/migrations/{over.pk}/report/").content.decode()
+    assert "was rolled back: everything runs on the old path again" in text
+    assert "It went back already, in 300 s" in text
+    key = client.get("/migrations/+public-key/").content.decode()
+    assert signing.public_key().text in key
+
+
+def test_a_tenant_learns_nothing_of_others(client: Client, alice: User, over: Migration) -> None:
+    preflight.check_now(over)
+    client.force_login(alice)
+    for page in PAGES:
+        answer = client.get(f"/migrations/{over.pk}/{page}/")
+        assert answer.status_code == 200, page
+        assert "labs/box" not in answer.content.decode(), page
+    assert client.get(f"/migrations/{over.pk}/nodes/").status_code == 403
+    bundle = client.get(f"/migrations/{over.pk}/evidence/").json()
+    assert signing.verify(bundle, signing.public_key().text)["is_narrowed"]
+
+
+def test_strangers_see_none_of_it(client: Client, mallory: User, over: Migration) -> None:
+    client.force_login(mallory)
+    for page in (*PAGES, "nodes"):
+        assert client.get(f"/migrations/{over.pk}/{page}/").status_code == 404, page
+
+
+def test_an_unchanged_part_is_not_sent_again(client: Client, admin: User, over: Migration) -> None:
+    client.force_login(admin)
+    for page in ("plan", "preflight", "shadow", "nodes"):
+        url = f"/migrations/{over.pk}/{page}/"
+        etag = client.get(url).headers["ETag"]
+        part = {"HTTP_HX_REQUEST": "true", "HTTP_IF_NONE_MATCH": etag}
+        assert client.get(url, **part).status_code == 304, page  # type: ignore[arg-type]
