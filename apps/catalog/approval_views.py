@@ -8,13 +8,13 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.catalog import selectors, services
-from apps.catalog.forms import DecisionForm, plain_pattern
+from apps.catalog import matching, selectors, services
+from apps.catalog.forms import DecisionForm, plain_class, plain_pattern
 from apps.catalog.models import Approval, ClassVersion
 from apps.catalog.tables import APPROVALS
-from apps.common import refusals, tables
+from apps.common import asks, refusals, tables
 from apps.common.htmx import posted
 from apps.tenancy.models import PlatformRole
 from apps.tenancy.selectors import require_platform
@@ -50,6 +50,19 @@ def approval_page(request: HttpRequest, approval_id: int) -> HttpResponse:
     context = _context(request, approval) | {"form": form}
     status = 422 if form.errors else 200
     return render(request, "catalog/approval.html", context, status=status)
+
+
+@require_POST
+@login_required
+def approval_effect(request: HttpRequest, approval_id: int) -> HttpResponse:
+    """What the version would change in a cluster, for who has to decide."""
+    require_platform(request.user, *PlatformRole)
+    approval = get_object_or_404(selectors.approvals(), pk=approval_id)
+    cluster = matching.cluster_of(request.POST.get("match_cluster", ""))
+    if cluster is None:
+        return render(request, "catalog/match_none.html", {"cluster": None})
+    ask = matching.ask_version(request.user, cluster, approval.version)
+    return render(request, "parts/ask.html", {"ask": asks.wait(ask)})
 
 
 def _decide(request: HttpRequest, approval: Approval, form: DecisionForm) -> None:
@@ -94,7 +107,7 @@ def _context(request: HttpRequest, approval: Approval) -> dict[str, Any]:
 def _plain(version: Any) -> Any:
     """The content in a fixed order, without what is empty."""
     if isinstance(version, ClassVersion):
-        return deviceclasses.content_of(deviceclasses.class_from(version.content))
+        return plain_class(version.content)
     return plain_pattern(version.content)
 
 

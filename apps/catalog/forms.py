@@ -7,7 +7,7 @@ from django import forms
 from apps.catalog.models import DeviceClass
 from apps.inventory.models import Cluster
 from apps.tenancy.models import Tenant
-from domain import patterns, plainyaml
+from domain import deviceclasses, patterns, plainyaml
 from domain.diffs import to_yaml
 from domain.errors import InvalidValue
 
@@ -279,6 +279,10 @@ def pattern_yaml(content: dict[str, Any]) -> str:
 def plain_pattern(content: dict[str, Any]) -> Any:
     # Stored JSON has no order of its own.
     return _slim(patterns.content_of(patterns.pattern_from(content)))
+
+
+def plain_class(content: dict[str, Any]) -> Any:
+    return _slim(deviceclasses.content_of(deviceclasses.class_from(content)))
 
 
 def _slim(value: Any) -> Any:

@@ -170,17 +170,19 @@ def _saved(request: HttpRequest, version: PatternVersion) -> HttpResponse:
 @require_POST
 @login_required
 def pattern_match(request: HttpRequest) -> HttpResponse:
-    """While typing: how many devices the pattern's defaults match now."""
+    """While typing: how many devices the pattern's defaults match now.
+
+    With ?pattern= of one that has an approved version: what the new one would change.
+    """
     require_platform(request.user, PlatformRole.ADMIN, PlatformRole.APPROVER)
-    cluster = next(
-        (one for one in selectors.clusters() if one.slug == request.POST.get("match_cluster")), None
-    )
+    cluster = matching.cluster_of(request.POST.get("match_cluster", ""))
     form = PatternYamlForm(request.POST) if "content" in request.POST else PatternForm(request.POST)
     if cluster is None or not form.is_valid():
         return render(request, "catalog/match_none.html", {"cluster": cluster})
     try:
         pattern = patterns.pattern_from(form.pattern_content())
-        ask = matching.ask_pattern(request.user, cluster, pattern, patterns.defaults(pattern))
+        before = selectors.approved_pattern_version(request.GET.get("pattern", ""))
+        ask = matching.ask_pattern(request.user, cluster, pattern, before)
     except DomainError as refusal:
         context = {"cluster": cluster, "problem": refusals.sentence(refusal)}
         return render(request, "catalog/match_none.html", context)

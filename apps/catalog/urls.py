@@ -42,4 +42,9 @@ urlpatterns = [
     ),
     path("approvals/", approval_views.approval_list, name="approvals"),
     path("approvals/<int:approval_id>/", approval_views.approval_page, name="approval"),
+    path(
+        "approvals/<int:approval_id>/effect/",
+        approval_views.approval_effect,
+        name="approval-effect",
+    ),
 ]

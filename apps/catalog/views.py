@@ -149,18 +149,20 @@ def _saved(request: HttpRequest, version: ClassVersion) -> HttpResponse:
 @require_POST
 @login_required
 def class_match(request: HttpRequest) -> HttpResponse:
-    """While typing: how many devices the selectors match now, in the chosen cluster."""
+    """While typing: how many devices the selectors match now, in the chosen cluster.
+
+    With ?class= of a class that has an approved version: what the new selectors would change.
+    """
     require_platform(request.user, PlatformRole.ADMIN, PlatformRole.APPROVER)
-    cluster = next(
-        (one for one in selectors.clusters() if one.slug == request.POST.get("match_cluster")), None
-    )
+    cluster = matching.cluster_of(request.POST.get("match_cluster", ""))
     text = request.POST.get("selectors", "").replace("\r\n", "\n")[:40_000]
     expressions = [part.strip() for part in text.split("\n---\n") if part.strip()]
     remarks = deviceclasses.remarks(expressions[: deviceclasses.MOST_SELECTORS])
     if cluster is None or not expressions or any(one.is_error for one in remarks):
         context = {"cluster": cluster, "remarks": remarks}
         return render(request, "catalog/match_none.html", context)
-    ask = asks.wait(matching.ask_class(request.user, cluster, expressions))
+    before = matching.approved_class(request.GET.get("class", ""))
+    ask = asks.wait(matching.ask_class(request.user, cluster, expressions, before))
     return render(request, "catalog/match.html", {"ask": ask, "remarks": remarks})
 
 

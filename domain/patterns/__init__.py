@@ -15,6 +15,7 @@ from domain.patterns.model import (
     Values,
 )
 from domain.patterns.reading import content_of, pattern_from
+from domain.patterns.recognising import values_of
 from domain.patterns.rendering import (
     PluginForm,
     charge,
@@ -45,4 +46,5 @@ __all__ = [
     "plugin_form",
     "request_selectors",
     "selector_shapes",
+    "values_of",
 ]

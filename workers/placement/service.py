@@ -6,12 +6,12 @@ from typing import Any
 from apps.common import asks
 from apps.common.models import Ask
 from domain.errors import InvalidValue
-from workers.placement import answers, linting, rehearsing, scattered, shadowing, why
+from workers.placement import answers, comparing, linting, rehearsing, scattered, shadowing, why
 from workers.placement.kinds import ANSWERS
 from workers.placement.warm import Snapshots, answered_from
 
 # What registers kinds of answers.
-ROOMS = (answers, linting, rehearsing, scattered, shadowing, why)
+ROOMS = (answers, comparing, linting, rehearsing, scattered, shadowing, why)
 
 
 class Service:

@@ -6,7 +6,9 @@ import pytest
 from django.test import Client
 
 from apps.catalog import services
+from apps.catalog.forms import pattern_yaml
 from apps.catalog.models import Approval, ClassVersion, PatternVersion
+from apps.common import asks
 from apps.common.models import Ask
 from tests.apps.conftest import CLASS, PATTERN
 
@@ -163,3 +165,84 @@ def test_withdrawing_needs_a_reason(client: Client, admin: Any, h100: ClassVersi
 def test_the_editor_of_patterns_shows_the_example(client: Client, admin: Any) -> None:
     assert "requests:" in login(client, admin).get("/catalog/patterns/new/?as=yaml").text
     assert PATTERN["requests"]
+
+
+def test_an_editor_asks_what_a_new_version_of_a_class_would_change(
+    client: Client, admin: Any, h100: ClassVersion
+) -> None:
+    form = {"selectors": "true", "match_cluster": "lab"}
+    assert login(client, admin).post("/catalog/classes/match/?class=h100", form).status_code == 200
+    ask = Ask.objects.get()
+    assert ask.kind == "placement.compare-class"
+    assert ask.question == {"class": "h100", "before": CLASS["selectors"], "after": ["true"]}
+
+
+def test_an_editor_asks_what_a_new_version_of_a_pattern_would_change(
+    client: Client, admin: Any, pattern: PatternVersion
+) -> None:
+    form = {"content": pattern_yaml(PATTERN), "match_cluster": "lab"}
+    page = login(client, admin).post("/catalog/patterns/match/?pattern=h100-cards", form)
+    assert page.status_code == 200
+    ask = Ask.objects.get()
+    assert ask.kind == "placement.compare-pattern"
+    assert ask.question["class_selectors"] == {"h100": CLASS["selectors"]}
+
+
+def test_an_approver_sees_what_a_version_would_change(
+    client: Client, admin: Any, approver: Any, h100: ClassVersion
+) -> None:
+    later = services.draft_class(
+        actor=admin, device_class=h100.device_class, content={"selectors": ["true"]}
+    )
+    approval = services.submit(actor=admin, version=later)
+    page = login(client, approver).get(f"/catalog/approvals/{approval.pk}/")
+    address = f"/catalog/approvals/{approval.pk}/effect/"
+    assert f'hx-post="{address}"' in page.text
+    assert "extended_resource_name" not in page.text
+    assert client.post(address, {"match_cluster": "lab"}).status_code == 200
+    assert Ask.objects.get().question["after"] == ["true"]
+
+
+COMPARED: dict[str, Any] = {
+    "before": {"matches": 8, "free": 3},
+    "after": {"matches": 6, "free": 3},
+    "total": 64,
+    "problems": [],
+    "remarks": [],
+    "devices": {"lost": 2, "lost_sample": ["d/n/a"], "gained": 0, "gained_sample": []},
+    "claims": {
+        "of": 5,
+        "looked_at": 4,
+        "fit": 3,
+        "lost": 1,
+        "lost_sample": [{"claim": "ns/held", "reason": "cannot allocate all claims"}],
+        "pending": 0,
+        "pending_fit": 0,
+    },
+    "partial": True,
+    "cluster": "lab",
+    "revision": "1.2",
+    "age_seconds": 3.0,
+    "took_ms": 9.0,
+}
+
+
+def test_the_change_is_told_by_devices_and_by_claims(
+    client: Client, admin: Any, h100: ClassVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait(ask: Ask, **_: Any) -> Ask:
+        ask.state, ask.answer = Ask.State.ANSWERED, COMPARED
+        ask.save()
+        return ask
+
+    monkeypatch.setattr(asks, "wait", wait)
+    form = {"selectors": "true", "match_cluster": "lab"}
+    page = login(client, admin).post("/catalog/classes/match/?class=h100", form).text
+    for said in (
+        "2 devices no longer matched",
+        "1 of 5 claims would find no devices",
+        "ns/held: cannot allocate all claims",
+        "4 of 5 claims were tried",
+        "heard 3 s before",
+    ):
+        assert said in page, said
