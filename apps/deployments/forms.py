@@ -110,7 +110,7 @@ class ModelStep(forms.Form):
         if data["runtime"] == Runtime.OWN and data["command"]:
             own["command"] = _lines(data["command"])
         return {
-            **{name: data[name] for name in ("name", "runtime", "model", "image")},
+            **{name: data[name] for name in ("runtime", "model", "image")},
             **{name: data[name] for name in ("cpu", "memory", "startup_minutes")},
             "args": _lines(data["args"]),
             "env": [_variable(line) for line in _lines(data["env"])],
@@ -195,6 +195,7 @@ def asked_by(pattern: PatternStep, model: ModelStep, size: SizeStep) -> Asked:
     return asked_from(
         {
             **model.content(),
+            "name": model.cleaned_data["name"],
             "cluster": chosen["cluster"],
             "pools": [
                 {

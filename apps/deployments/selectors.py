@@ -62,10 +62,16 @@ def _unknown(kind: str) -> dict[str, Any]:
         "type": kind,
         "status": "Unknown",
         "reason": "NotYetKnown",
-        "message": "",
+        "message": _NOT_YET.get(kind, ""),
         "generation": 0,
         "transitioned_at": "",
     }
+
+
+_NOT_YET = {
+    "Applied": "It has not been written to the cluster yet.",
+    "Allocated": "The cluster has not told of its pods yet.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,8 @@ def summary_of(deployment: Deployment) -> Summary:
     for kind, word in WORDS.items():
         for conditions in told:
             if conditions[kind]["status"] != "True":
+                if kind == "Applied" and conditions[kind]["status"] == "Unknown":
+                    word = "Applying"
                 text = " ".join([*notes, conditions[kind]["message"]])
                 return Summary(word, text, ready, wanted)
     if wanted == 0:

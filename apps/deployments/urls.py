@@ -1,6 +1,6 @@
 from django.urls import path
 
-from apps.deployments import views, wizard_views
+from apps.deployments import change_views, views, wizard_views, yaml_views
 
 app_name = "deployments"
 _ALL = "t/<slug:tenant>/deployments/"
@@ -9,10 +9,11 @@ urlpatterns = [
     path("deployments/summary/", views.summary, name="summary"),
     path(_ALL, views.deployment_list, name="list"),
     path(f"{_ALL}+new/", wizard_views.deployment_new, name="new"),
-    path(f"{_ALL}+yaml/", wizard_views.deployment_yaml, name="yaml"),
-    path(f"{_ALL}+submit/", wizard_views.deployment_submit, name="submit"),
+    path(f"{_ALL}+yaml/", yaml_views.deployment_yaml, name="yaml"),
+    path(f"{_ALL}+submit/", yaml_views.deployment_submit, name="submit"),
     path(_ONE, views.deployment_page, name="detail"),
-    path(f"{_ONE}edit/", wizard_views.deployment_edit, name="edit"),
+    path(f"{_ONE}change/", change_views.deployment_change, name="change"),
+    path(f"{_ONE}edit/", yaml_views.deployment_edit, name="edit"),
     path(f"{_ONE}objects/", views.deployment_objects, name="objects"),
     path(f"{_ONE}try/", views.deployment_try, name="try"),
     path(f"{_ONE}pods/<str:pod>/log/", views.deployment_logs, name="logs"),

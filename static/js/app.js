@@ -62,6 +62,17 @@
   body.addEventListener("htmx:responseError", failed);
   body.addEventListener("htmx:sendError", failed);
 
+  // --- Forms marked data-guard: who leaves with something typed and not sent is asked first.
+  const touched = new Set();
+  body.addEventListener("input", (event) => {
+    const form = event.target.closest("form[data-guard]");
+    if (form) touched.add(form);
+  });
+  body.addEventListener("submit", () => touched.clear());
+  addEventListener("beforeunload", (event) => {
+    if (touched.size) event.preventDefault();
+  });
+
   // --- Buttons without a server: menus, dialogs, copying, retrying.
   const closeMenus = (but) => {
     for (const menu of document.querySelectorAll("details.dropdown[open]")) if (menu !== but) menu.open = false;
