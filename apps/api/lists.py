@@ -8,6 +8,7 @@ from apps.common.tables import Column, Table
 from apps.deployments import tables as deployments
 from apps.deployments.filters import DeploymentFilters
 from apps.inventory.tables import CLUSTERS, DEVICES, NODES
+from apps.rollouts.tables import MIGRATIONS
 from apps.tenancy.tables import TENANTS
 
 __all__ = [
@@ -15,12 +16,15 @@ __all__ = [
     "CLAIMS",
     "CLASSES",
     "CLUSTERS",
+    "DECISIONS",
     "DEPLOYMENTS",
     "DEVICES",
     "MEMBERS",
+    "MIGRATIONS",
     "NODES",
     "PATTERNS",
     "QUOTAS",
+    "SAMPLES",
     "TENANTS",
 ]
 
@@ -33,6 +37,15 @@ class QuotaFilters(filters.FilterSet):
     tenant = filters.CharFilter(field_name="tenant__slug", label="Tenant")
     cluster = filters.CharFilter(field_name="cluster__slug", label="Cluster")
     device_class = filters.CharFilter(field_name="device_class__name", label="Class")
+
+
+class DecisionFilters(filters.FilterSet):
+    action = filters.CharFilter(label="Action")
+
+
+class SampleFilters(filters.FilterSet):
+    gate = filters.CharFilter(label="Gate")
+    verdict = filters.CharFilter(label="Verdict")
 
 
 class AllDeploymentFilters(DeploymentFilters):
@@ -49,6 +62,20 @@ MEMBERS = Table(
 )
 QUOTAS = Table(
     name="quotas", noun=("quota", "quotas"), default_sort="id", filters=QuotaFilters, columns=()
+)
+DECISIONS = Table(
+    name="decisions",
+    noun=("decision", "decisions"),
+    default_sort="-id",
+    filters=DecisionFilters,
+    columns=(),
+)
+SAMPLES = Table(
+    name="samples",
+    noun=("sample", "samples"),
+    default_sort="-id",
+    filters=SampleFilters,
+    columns=(),
 )
 DEPLOYMENTS = Table(
     name="deployments",

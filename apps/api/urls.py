@@ -10,8 +10,10 @@ from apps.api import (
     deployments,
     docs,
     inventory,
+    migration_evidence,
     placement,
     quotas,
+    rollouts,
     schema,  # noqa: F401 - registers how tokens are described
     spaces,
     tenancy,
@@ -20,6 +22,7 @@ from apps.api import (
 app_name = "api"
 _TENANT = "tenants/<slug:tenant>/"
 _SPACE = _TENANT + "clusters/<slug:cluster>/"
+_MIGRATION = "migrations/<int:migration_id>/"
 _ONE = _TENANT + "deployments/<slug:name>/"
 v1 = [
     path("clusters/", clusters.ClustersApi.as_view(), name="clusters"),
@@ -52,6 +55,13 @@ v1 = [
     path("approvals/<int:approval_id>/approve/", approvals.ApproveApi.as_view()),
     path("approvals/<int:approval_id>/deny/", approvals.DenyApi.as_view()),
     path("approvals/<int:approval_id>/take-back/", approvals.TakeBackApi.as_view()),
+    path("evidence-key/", migration_evidence.EvidenceKeyApi.as_view(), name="evidence-key"),
+    path(_MIGRATION + "plan/", migration_evidence.PlanApi.as_view()),
+    path(_MIGRATION + "preflight/", migration_evidence.PreflightApi.as_view()),
+    path(_MIGRATION + "shadow/", migration_evidence.ShadowApi.as_view()),
+    path(_MIGRATION + "nodes/", migration_evidence.NodesApi.as_view()),
+    path(_MIGRATION + "report/", migration_evidence.ReportApi.as_view()),
+    path(_MIGRATION + "evidence/", migration_evidence.EvidenceApi.as_view()),
     path("tenants/", tenancy.TenantsApi.as_view(), name="tenants"),
     path(_TENANT, tenancy.TenantApi.as_view(), name="tenant"),
     path(_TENANT + "members/", tenancy.MembersApi.as_view(), name="members"),
@@ -71,9 +81,23 @@ v1 = [
     path("placement/check/", placement.CheckApi.as_view()),
     path("placement/explain/", placement.ExplainApi.as_view()),
     path("placement/shadow/", placement.ShadowApi.as_view()),
+    path("placement/compare/", placement.CompareApi.as_view()),
     path("placement/fragments/", placement.FragmentsApi.as_view()),
     path("placement/lint/", placement.LintApi.as_view()),
     path("asks/<uuid:key>/", asks.AskApi.as_view(), name="ask"),
+    path("migrations/", rollouts.MigrationsApi.as_view(), name="migrations"),
+    path(_MIGRATION, rollouts.MigrationApi.as_view(), name="migration"),
+    path(_MIGRATION + "start/", rollouts.StartApi.as_view()),
+    path(_MIGRATION + "pause/", rollouts.PauseApi.as_view()),
+    path(_MIGRATION + "resume/", rollouts.ResumeApi.as_view()),
+    path(_MIGRATION + "approve/", rollouts.ApproveMigrationApi.as_view()),
+    path(_MIGRATION + "retry/", rollouts.RetryApi.as_view()),
+    path(_MIGRATION + "roll-back/", rollouts.RollBackApi.as_view()),
+    path(_MIGRATION + "freeze/", rollouts.FreezeApi.as_view()),
+    path(_MIGRATION + "leave/", rollouts.LeaveApi.as_view()),
+    path(_MIGRATION + "retire/", rollouts.RetireApi.as_view()),
+    path(_MIGRATION + "decisions/", rollouts.DecisionsApi.as_view()),
+    path(_MIGRATION + "samples/", rollouts.SamplesApi.as_view()),
     path("audit/", audit.EntriesApi.as_view(), name="audit"),
     path("audit/<int:entry_id>/", audit.EntryApi.as_view(), name="audit-entry"),
 ]

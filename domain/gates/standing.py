@@ -45,7 +45,7 @@ class Tally:
         )
 
     def next_step(self) -> "Tally":
-        return replace(self, passes=0, last=None, blind_since=None)
+        return replace(self, passes=0, last=None, blind_since=None, reason="")
 
 
 @dataclass(frozen=True, slots=True)
