@@ -1,7 +1,7 @@
 """Lists and their parts at fleet size, through one web process over HTTP.
 
-The cluster is the one of bench.sync, mirrored into rows by the product's own watch; beside it there
-are 500 tenants. Each list is asked plain, filtered, sorted, searched, and for its last page.
+The cluster is the one of bench.sync, mirrored into rows by the product's own watch; the tenants are
+those of bench.teams. Each list is asked plain, filtered, sorted, searched, and for its last page.
 """
 
 import contextlib
@@ -13,32 +13,45 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import orjson
 import urllib3
 
-from bench import replay, sync
+from bench import replay, sync, teams
 from bench.figures import Figure, measures, percentile
 
-TENANTS = 500
-TIMES = 12
+TIMES = 8
 LISTS = {
     "/nodes/": ("free=4", "sort=-free", "q=node-00042"),
-    "/devices/": ("state=free", "sort=-product", "q=gpu-7"),
+    "/devices/": ("state=free", "sort=-product", "q=gpu-node-0777"),
     "/claims/": ("cluster=big", "sort=-name", "q=claim-0004"),
     "/clusters/": ("mode=observe", "sort=-name", "q=big"),
     "/tenants/": ("", "sort=-name", "q=tenant-42"),
+    "/tenants/+people/": ("", "sort=-name", "q=person-42"),
     "/audit/": ("verb=created", "sort=-at", "q=tenant-42"),
+    "/catalog/classes/": ("", "sort=-name", "q=class-7"),
+    "/catalog/patterns/": ("", "sort=-name", "q=pattern-7"),
+    "/catalog/approvals/": ("state=canceled", "sort=-created_at", ""),
+    "/t/tenant-0/deployments/": ("cluster=big", "sort=-name", "q=model-7"),
 }
+#: Pages of another make: a matrix, with pages by number.
+PAGES = {"/quotas/": ("page=10",)}
 API = {
-    "/api/v1/nodes/": ("free=4", "sort=-free", "q=node-00042"),
-    "/api/v1/devices/": ("state=free", "sort=-product", "q=gpu-7"),
-    "/api/v1/claims/": ("cluster=big", "sort=-name", "q=claim-0004"),
-    "/api/v1/tenants/": ("", "sort=-name", "q=tenant-42"),
-    "/api/v1/audit/": ("", "", "q=tenant-42"),
+    "nodes": ("free=4", "sort=-free", "q=node-00042"),
+    "devices": ("state=free", "sort=-product", "q=gpu-node-0777"),
+    "claims": ("cluster=big", "sort=-name", "q=claim-0004"),
+    "clusters": ("", "sort=-slug", "q=big"),
+    "tenants": ("", "sort=-name", "q=tenant-42"),
+    "tenants/tenant-0/members": ("", "", ""),
+    "audit": ("verb=created", "", "q=tenant-42"),
+    "device-classes": ("", "sort=-name", "q=class-7"),
+    "claim-patterns": ("", "sort=-name", "q=pattern-7"),
+    "approvals": ("state=canceled", "", ""),
+    "quotas": ("tenant=tenant-42", "", ""),
+    "deployments": ("tenant=tenant-0", "sort=-name", "q=model-7"),
 }
 UNCHANGED = "/nodes/"
 
@@ -64,64 +77,52 @@ def figures(folder: Path) -> Iterator[dict[str, Any]]:
         sync.setup(url)
         server, where = replay.started(folder, sync.SIZE)
         try:
-            cluster = sync.registered(where)
-            sync.until_synced(cluster)
-            session, token = _people()
-            with _web() as address:
-                yield from _measured(Asker(address, session, token), sync.Poster(where))
-            cluster.thread.stop()
-            cluster.thread.join(20)
+            cluster, began = sync.registered(where), datetime.now(UTC)
+            with _process("workers.watch"):
+                sync.until_listed(cluster, began)
+                session, token = teams.fill(cluster.pk)
+                _analyzed()
+                with _web() as address:
+                    yield from _measured(Asker(address, session, token), sync.Poster(where))
         finally:
             server.kill()
             server.wait()
 
 
-def _people() -> tuple[str, str]:
-    """500 tenants, an admin with a session, and a token."""
-    from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-    from django.contrib.sessions.backends.db import SessionStore
-    from django.utils import timezone
+def _analyzed() -> None:
+    """As autovacuum does in an installation; the embedded server of tests has it off."""
+    from django.db import connection
 
-    from apps.api import services as tokens
-    from apps.tenancy import services
-    from apps.tenancy.models import PlatformRole, User
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
 
-    roles = [PlatformRole.ADMIN, PlatformRole.AUDITOR]
-    admin = User.objects.create_user("admin", platform_roles=roles)
-    for number in range(TENANTS):
-        services.create_tenant(actor=admin, slug=f"tenant-{number}", name=f"Tenant {number}")
-    session = SessionStore()
-    session[SESSION_KEY] = str(admin.pk)
-    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
-    session[HASH_SESSION_KEY] = admin.get_session_auth_hash()
-    session.save()
-    _, secret = tokens.create_token(
-        actor=admin,
-        name="bench",
-        can_write=False,
-        expires_at=timezone.now() + timedelta(days=1),
-        platform_roles=[PlatformRole.ADMIN],
+
+@contextlib.contextmanager
+def _process(*module: str) -> Iterator[None]:
+    """A process of the product, until the block ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", *module],
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "bench.settings"},
+        stderr=subprocess.DEVNULL,
     )
-    return str(session.session_key), secret
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(20)
 
 
 @contextlib.contextmanager
 def _web() -> Iterator[str]:
+    """One web process, started as an installation starts its own."""
     from embedded.processes import free_port
 
     port = free_port()
-    web = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "portal.wsgi", "-b", f"127.0.0.1:{port}", "--threads=1"],
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "bench.settings"},
-        stderr=subprocess.DEVNULL,
-    )
     address = f"http://127.0.0.1:{port}"
-    try:
+    threads = ("--worker-class=gthread", "--threads=8", "--no-control-socket")
+    with _process("gunicorn", "portal.wsgi", "-b", f"127.0.0.1:{port}", *threads):
         _until_up(address)
         yield address
-    finally:
-        web.terminate()
-        web.wait(20)
 
 
 def _until_up(address: str) -> None:
@@ -156,8 +157,10 @@ def _measured(asker: Asker, poster: "sync.Poster") -> Iterator[dict[str, Any]]:
     for name, headers in (("pages.list", asker.page), ("pages.part", asker.part)):
         for path, variants in LISTS.items():
             yield _list(name, asker, path, [*variants, "page=last"], headers)
-    for path, variants in API.items():
-        yield _list("api.list", asker, path, [*variants, "cursor=last"], asker.api)
+    for path, pages in PAGES.items():
+        yield _list("pages.list", asker, path, list(pages), asker.page)
+    for what, variants in API.items():
+        yield _list("api.list", asker, f"/api/v1/{what}/", [*variants, "cursor=last"], asker.api)
     yield _unchanged(asker, poster)
 
 
