@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
+from itertools import count
 
 from domain.placement.claims import Holding
 from domain.placement.devices import DeviceID
@@ -11,6 +12,7 @@ Mark = frozenset[Hashable]
 """What is in use of one pool: device names, with amounts where a device is shared."""
 
 MOST_MARKS = 20_000
+_revisions = count(1)
 
 
 @dataclass(slots=True)
@@ -25,7 +27,11 @@ class Ledger:
     taken: dict[DeviceID, int] = field(default_factory=dict)
     shares: dict[DeviceID, int] = field(default_factory=dict)
     consumed: dict[DeviceID, dict[str, int]] = field(default_factory=dict)
+    # Equal numbers, equal content.
     revision: int = field(default=0, compare=False)
+    # Pools of which anything has changed since a revision that a reader has seen.
+    seen: int = field(default=0, repr=False, compare=False)
+    changed: set[str] = field(default_factory=set, repr=False, compare=False)
     _marks: dict[str, Mark] | None = field(default=None, repr=False, compare=False)
     # Equal marks are one object: most pools are in one of a few states.
     _same: dict[Mark, Mark] = field(default_factory=dict, repr=False, compare=False)
@@ -37,6 +43,8 @@ class Ledger:
             dict(self.shares),
             {device: dict(amounts) for device, amounts in self.consumed.items()},
             self.revision,
+            self.seen,
+            set(self.changed),
             None if self._marks is None else dict(self._marks),
             self._same,
         )
@@ -67,10 +75,15 @@ class Ledger:
         known = None if amounts is None else tuple(sorted(amounts.items()))
         return device.device, device in self.taken, device in self.shares, known
 
+    def follow(self) -> None:
+        """From here on `changed` tells a reader what to look at again."""
+        self.seen, self.changed = self.revision, set()
+
     def _changed(self, device: DeviceID, before: Hashable) -> None:
+        pool, now = f"{device.driver}/{device.pool}", self._mark(device)
+        self.changed.add(pool)
         if self._marks is None:
             return
-        pool, now = f"{device.driver}/{device.pool}", self._mark(device)
         mark = (self._marks.get(pool, frozenset()) - {before}) | ({now} - {None})
         if mark:
             self._marks[pool] = self._one(mark)
@@ -78,7 +91,7 @@ class Ledger:
             self._marks.pop(pool, None)
 
     def add(self, holdings: Iterable[Holding]) -> None:
-        self.revision += 1
+        self.revision = next(_revisions)
         for holding in holdings:
             before = self._mark(holding.device)
             self._add(holding)
@@ -96,7 +109,7 @@ class Ledger:
 
     def remove(self, holdings: Iterable[Holding]) -> None:
         """Only for what was added before."""
-        self.revision += 1
+        self.revision = next(_revisions)
         for holding in holdings:
             before = self._mark(holding.device)
             self._remove(holding)

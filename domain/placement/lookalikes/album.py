@@ -4,7 +4,7 @@ An album belongs to one fleet and one set of switches. The fleet that comes from
 takes over the pages of all nodes that the change does not touch.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -20,6 +20,7 @@ from domain.placement.faults import Fatal
 from domain.placement.features import Features
 from domain.placement.fleet import Fleet
 from domain.placement.ledger import Ledger
+from domain.placement.lookalikes.crowd import Crowd, first_rows
 from domain.placement.lookalikes.gallery import Gallery
 from domain.placement.lookalikes.tokens import Tokens, identifying
 from domain.placement.pools import Candidate, Pool
@@ -44,16 +45,6 @@ class Page:
     columns: dict[Hashable, Hashable] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Crowd:
-    """The number of each row's picture, and the first row of each picture."""
-
-    ledger: Ledger
-    revision: int
-    numbers: list[int]
-    first: Mapping[Hashable, int]
-
-
 @dataclass(slots=True, eq=False)
 class Album:
     """Pages in the order of node names."""
@@ -70,17 +61,43 @@ class Album:
     strangers: frozenset[int]
     # Queries with their plans, by content; shared with the fleets before and after.
     memo: dict[Hashable, object]
-    _crowd: Crowd | None = field(init=False, default=None)
+    # As of some revision, but for the rows that are out of date.
+    _crowd: Crowd | None = None
+    _outdated: frozenset[int] = frozenset()
+    _rows_of: dict[str, list[int]] = field(default_factory=dict)
 
     def crowd(self, ledger: Ledger) -> Crowd:
-        """Kept until anything is taken or given back."""
-        known = self._crowd
-        if known is None or known.ledger is not ledger or known.revision != ledger.revision:
-            numbers = self.numbers(ledger, 0, len(self.rows))
-            rows = range(len(numbers) - 1, -1, -1)
-            first: dict[Hashable, int] = dict(zip(reversed(numbers), rows, strict=True))
-            known = self._crowd = Crowd(ledger, ledger.revision, numbers, first)
+        """Kept as long as nothing changes, and brought up to date row by row."""
+        known = self.known_crowd(ledger)
+        if known is None:
+            known = self._crowd = self._updated(self._crowd, ledger)
+            self._outdated = frozenset()
+            ledger.follow()
         return known
+
+    def known_crowd(self, ledger: Ledger) -> Crowd | None:
+        """If it costs nothing."""
+        known = self._crowd
+        if known is None or self._outdated or known.revision != ledger.revision:
+            return None
+        return known
+
+    def _updated(self, known: Crowd | None, ledger: Ledger) -> Crowd:
+        if known is None or known.revision not in (ledger.revision, ledger.seen):
+            numbers = self.numbers(ledger, 0, len(self.rows))
+            return Crowd(ledger.revision, numbers, first_rows(numbers))
+        rows = set(self._outdated)
+        if known.revision != ledger.revision:
+            rows.update(*(self._showing(pool) for pool in ledger.changed))
+        now = {row: self.numbers(ledger, row, row + 1)[0] for row in rows}
+        return known.with_rows(ledger.revision, now)
+
+    def _showing(self, pool: str) -> Sequence[int]:
+        if not self._rows_of:
+            for row, page in enumerate(self.rows):
+                for name in page.pools:
+                    self._rows_of.setdefault(name, []).append(row)
+        return self._rows_of.get(pool, ())
 
     def numbers(self, ledger: Ledger, first: int, last: int) -> list[int]:
         """The pictures of the rows from `first` up to `last`."""
@@ -162,7 +179,8 @@ def _rebound(
     rows, shapes = list(old.rows), list(old.shapes)
     for name, page in new.items():
         rows[old.at[name]], shapes[old.at[name]] = page, page.shape
-    return replace(old, rows=rows, shapes=shapes)
+    outdated = old._outdated.union(old.at[name] for name in new)
+    return replace(old, rows=rows, shapes=shapes, _outdated=outdated)
 
 
 def _of_rows(

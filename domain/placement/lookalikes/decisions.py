@@ -2,10 +2,12 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import compress
+from operator import itemgetter
 from typing import overload
 
 from domain.placement.claims import Claim
 from domain.placement.decisions import Decision
+from domain.placement.lookalikes.crowd import Crowd, first_rows
 from domain.placement.lookalikes.plans import ALONE, NO, Found, Untold
 from domain.placement.lookalikes.query import Query
 from domain.placement.lookalikes.quick import Picture, QuickAttempt, chunks
@@ -26,12 +28,12 @@ class Decisions(Sequence[Decision]):
         query: Query,
         claims: Sequence[Claim],
         pictures: Sequence[Picture],
-        first: Mapping[Picture, int],
+        first: Mapping[Picture, int] | None,
         alone: dict[int, Decision],
     ) -> None:
-        """first: each picture's first row, in any order."""
+        """first: each picture's first row, in any order; None to find them when needed."""
         self._attempt, self._query, self._claims = attempt, query, claims
-        self._pictures, self._first, self._alone = pictures, first, alone
+        self._pictures, self._known_first, self._alone = pictures, first, alone
 
     @classmethod
     def of_all(
@@ -62,6 +64,11 @@ class Decisions(Sequence[Decision]):
         start: rows before it are known not to fit.
         """
         query = attempt.query(claims, content)
+        crowd = attempt.album.known_crowd(attempt.ledger)
+        if crowd is not None and not (start or query.columns or attempt.album.strangers):
+            count = _first_of(attempt, query, claims, crowd)
+            if count >= 0:
+                return cls(attempt, query, claims, crowd.numbers[:count], None, {})
         query.plans[SKIPPED] = NO
         pictures: list[Picture] = [SKIPPED] * start
         alone: dict[int, Decision] = {}
@@ -72,7 +79,13 @@ class Decisions(Sequence[Decision]):
                 pictures += part[: end - first + 1]
                 break
             pictures += part
-        return cls(attempt, query, claims, pictures, first_rows(pictures), alone)
+        return cls(attempt, query, claims, pictures, None, alone)
+
+    @property
+    def _first(self) -> Mapping[Picture, int]:
+        if self._known_first is None:
+            self._known_first = first_rows(self._pictures)
+        return self._known_first
 
     @property
     def leading(self) -> int:
@@ -177,14 +190,21 @@ def _solve(
     }
 
 
-def first_rows(pictures: Sequence[Picture]) -> dict[Picture, int]:
-    last = len(pictures) - 1
-    return dict(zip(reversed(pictures), range(last, -1, -1), strict=True))
-
-
 def _representative(pictures: Sequence[Picture], wanted: Picture, strangers: frozenset[int]) -> int:
     rows = (row for row, picture in enumerate(pictures) if picture == wanted)
     return next((row for row in rows if row not in strangers), -1)
+
+
+def _first_of(attempt: QuickAttempt, query: Query, claims: Sequence[Claim], crowd: Crowd) -> int:
+    """How many rows a scheduler would look at; -1 where a node has to be asked alone."""
+    plans = query.plans
+    for picture, row in sorted(crowd.first.items(), key=itemgetter(1)):
+        plan = plans.get(picture) or attempt.plan(query, claims, row, picture)
+        if plan == ALONE:
+            return -1
+        if plan != NO:
+            return row + 1
+    return len(crowd.numbers)
 
 
 def _end_of(

@@ -284,3 +284,38 @@ def test_a_history_of_changes_gives_what_building_anew_gives(fleet: Fleet) -> No
         asked = [claim(count=2 + step % 2)]
         plain = place(now, asked, mode="all", plain=True)
         assert fitting(place(now, asked, mode="all")) == [one.node for one in plain if one.fits]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_kept_from_change_to_change_answers_as_if_it_were_built_anew(seed: int) -> None:
+    """Allocations, releases and slices come and go; what is known is brought up to date at times
+    only, and older fleets are asked in between."""
+    rng = random.Random(seed)
+    classes: list[Raw] = [{"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}]
+    now = Fleet.build(classes + [one for n in range(10) for one in node_of(f"n{n:02d}", "a", "b")])
+    older = now
+    for step in range(40):
+        name, gpu = f"n{rng.randrange(10):02d}", f"gpu-{rng.randrange(3)}"
+        now = apply(now, _some_change(rng, step, name, gpu))
+        if rng.random() < 0.6:
+            warm(now)
+        if rng.random() < 0.2:
+            older, now = now, now if rng.random() < 0.5 else older
+        asked = [claim(count=rng.choice((1, 2, 3)))]
+        for fleet in (now, older):
+            for mode in ("all", "first"):
+                quick = place(fleet, asked, mode=mode)
+                assert list(quick) == list(place(fleet, asked, mode=mode, plain=True))
+
+
+def _some_change(rng: random.Random, step: int, name: str, gpu: str) -> Change:
+    slice_ = node_of(name, f"s{step}a", f"s{step}b", *(["third"] if step % 2 else []))[1]
+    changes: list[Change] = [
+        Upsert(_holding(name, gpu)),
+        Upsert(_holding(name, gpu)),
+        Delete("ResourceClaim", "d", f"held-{name}-{gpu}"),
+        Upsert(slice_),
+        Delete("Node", "", name),
+        Upsert(node_of(name)[0]),
+    ]
+    return rng.choice(changes)
