@@ -12,7 +12,7 @@ from bench.figures import MEASURES, goals, line
 def main() -> int:
     prefix = sys.argv[1] if len(sys.argv) > 1 else ""
     for module in pkgutil.iter_modules(bench.__path__):
-        if module.name not in ("__main__", "figures"):
+        if module.name not in ("__main__", "figures", "settings"):
             importlib.import_module(f"bench.{module.name}")
     wanted = {measure: None for name, measure in MEASURES.items() if name.startswith(prefix)}
     if not wanted:

@@ -4,6 +4,6 @@ The Go program gets one core; JSON decoding is outside both timings. Where ours 
 selector, the Go program has not either: both compile it inside the timing.
 """
 
-from bench.placement import features, requests, sequences, whole_fleet
+from bench.placement import asking, features, requests, sequences, whole_fleet
 
-__all__ = ["features", "requests", "sequences", "whole_fleet"]
+__all__ = ["asking", "features", "requests", "sequences", "whole_fleet"]

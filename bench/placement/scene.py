@@ -31,6 +31,8 @@ class Scene:
             warm(self.fleet)
         self.before = self.fleet
         self.touched = ""
+        self.made: Raw | None = None
+        self.published: Raw = {}
         self._counter = itertools.count()
         self._last: Delete | None = None
 
@@ -41,10 +43,11 @@ class Scene:
         if self._last is not None:
             self.fleet = apply(self.fleet, self._last)
         device = DEVICE_OF.get(self.case["id"][:3], "gpu-7")
-        made = held(f"bench-{number}", self.touched, [device])
-        self.fleet = apply(self.fleet, Upsert(made))
+        self.made = held(f"bench-{number}", self.touched, [device])
+        self.published = slices[-1 - number % len(slices)]
+        self.fleet = apply(self.fleet, Upsert(self.made))
         self._last = Delete("ResourceClaim", "held", f"bench-{number}")
-        self.fleet = apply(self.fleet, Upsert(slices[-1 - number % len(slices)]))
+        self.fleet = apply(self.fleet, Upsert(self.published))
         warm(self.fleet)  # as the placement worker does between questions
 
     def timed(self, mode: str, asked: Raw, upstream: Timed) -> float:
