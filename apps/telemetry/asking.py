@@ -127,9 +127,13 @@ def _figure(found: dict[str, Any]) -> Figure:
     return Figure(**found | {"at": at, "state": State(found["state"])})
 
 
+def _cluster(ask: Ask) -> Cluster:
+    return Cluster.objects.get(pk=ask.cluster_id or 0)
+
+
 @asks.answers(SERIES)
 def answer_series(ask: Ask) -> dict[str, Any]:
-    cluster, question = Cluster.objects.filter(pk=ask.cluster_id).get(), ask.question
+    cluster, question = _cluster(ask), ask.question
     found = series.series(
         cluster,
         question["metric"],
@@ -144,7 +148,7 @@ def answer_series(ask: Ask) -> dict[str, Any]:
 
 @asks.answers(FIGURES)
 def answer_figures(ask: Ask) -> dict[str, Any]:
-    cluster, question = Cluster.objects.filter(pk=ask.cluster_id).get(), ask.question
+    cluster, question = _cluster(ask), ask.question
     scope = Scope(**question["scope"])
     start = datetime.fromisoformat(question["start"])
     end = datetime.fromisoformat(question["end"])

@@ -99,8 +99,14 @@ def choose(
     prometheus: Prometheus, metric: Metric, where: Workloads, end: datetime
 ) -> Chosen | None:
     """The name that this Prometheus has the metric by; None where it has none of them."""
+    return queries.chosen(metric, _existing(prometheus, metric, where, end))
+
+
+def _existing(
+    prometheus: Prometheus, metric: Metric, where: Workloads, end: datetime
+) -> frozenset[str]:
     found = prometheus.query(queries.names_query(metric, where), end.timestamp())
-    return queries.chosen(metric, frozenset(one.labels.get("__name__", "") for one in found))
+    return frozenset(one.labels.get("__name__", "") for one in found)
 
 
 def absent(
@@ -155,17 +161,19 @@ def per_pod(
     names = list(ready.values_list("name", flat=True))
     try:
         with promclient.opened(source) as prometheus:
-            found = choose(prometheus, metric, where, end)
-            if found is None:
+            there = _existing(prometheus, metric, where, end)
+            query, values = "", dict[str, float]()
+            for found in queries.choices(metric, there):
+                seconds = int((end - start).total_seconds())
+                matchers = queries.all_matchers(metric, where)
+                query = found.value(matchers, seconds, statistic, by=("pod",))
+                for one in prometheus.query(query, end.timestamp()):
+                    values.setdefault(one.labels.get("pod", ""), one.value)
+            if not query:
                 why = absent(prometheus, metric, where, end, unit)
                 return dict.fromkeys(names, why)
-            matchers = queries.all_matchers(metric, where)
-            seconds = int((end - start).total_seconds())
-            query = found.value(matchers, seconds, statistic, by=("pod",))
-            held = prometheus.query(query, end.timestamp())
     except Unanswered as error:
         return dict.fromkeys(names, failed(error, unit))
-    values = {one.labels.get("pod", ""): one.value for one in held}
     return {name: _of_pod(values.get(name), unit, query, end) for name in {*names, *values} if name}
 
 

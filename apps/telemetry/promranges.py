@@ -26,18 +26,22 @@ def chart(
     where = prometheus.workloads(source.cluster, scope)
     try:
         with promclient.opened(source) as asked:
-            chosen = prometheus.choose(asked, metric, where, span.end)
-            if chosen is None:
-                found = prometheus.absent(asked, metric, where, span.end, unit)
-                return Chart(*empty, [], found.state, found.detail)
-            lines, query = [], ""
+            lines: list[Line] = []
+            query = ""
             for name, part in _parts(source, scope, by):
+                # Pools side by side may run other versions, with other names.
+                chosen = prometheus.choose(asked, metric, part, span.end)
+                if chosen is None:
+                    continue
                 matchers = queries.all_matchers(metric, part)
                 labels = {"pod": ("pod",), "node": ("node",)}.get(by, ())
                 seconds = max(span.step * 60, SHORTEST_WINDOW)
                 query = chosen.value(matchers, seconds, statistic, labels)
                 held = asked.query_range(query, span.times[0], span.times[-1], span.step * 60)
                 lines += [_line(name, labels, one, span) for one in held[:MOST_LINES]]
+            if not query:
+                found = prometheus.absent(asked, metric, where, span.end, unit)
+                return Chart(*empty, [], found.state, found.detail)
     except Unanswered as error:
         failed = prometheus.failed(error)
         return Chart(*empty, [], failed.state, failed.detail)

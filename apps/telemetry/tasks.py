@@ -3,9 +3,12 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.inventory.models import Cluster
-from apps.telemetry import collect, history, recorded, retention, rollup
+from apps.telemetry import asking, collect, history, recorded, retention, rollup, services
 from apps.telemetry.models import MetricsSource
 from kube.errors import ClusterError
+
+# Imported for what they answer: see apps.common.asks.
+ANSWERS = (asking.answer_series, asking.answer_figures, services.answer_try)
 
 log = structlog.get_logger(__name__)
 

@@ -123,7 +123,7 @@ def _page(request: HttpRequest, subject: str, given: Mapping[str, Any]) -> HttpR
 
 
 def _placed(
-    panel: Panel, common: dict[str, str], given: dict[str, str], name: str
+    panel: Panel, common: dict[str, str], given: Mapping[str, str], name: str
 ) -> dict[str, str]:
     time = {"range": name} if name else _own_span(given)
     wanted = {"metric": panel.metric, "statistic": panel.statistic, "by": panel.by}
@@ -134,7 +134,7 @@ def _placed(
     }
 
 
-def _own_span(given: dict[str, str]) -> dict[str, str]:
+def _own_span(given: Mapping[str, str]) -> dict[str, str]:
     return {key: given[key] for key in ("start", "end") if given.get(key)}
 
 

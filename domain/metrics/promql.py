@@ -73,6 +73,19 @@ def _candidates(metric: Metric, term: Term) -> Iterable[str]:
     return spellings(term.name, counter=metric.kind in {Kind.COUNTER, Kind.RATIO})
 
 
+def choices(metric: Metric, existing: frozenset[str]) -> "list[Chosen]":
+    """All names that exist, in order: servers side by side may go by different ones."""
+    found, left = [], existing
+    while (one := chosen(metric, left)) is not None and one.name in _bare(left):
+        found.append(one)
+        left = left - {one.name, f"{one.name}_bucket"}
+    return found
+
+
+def _bare(existing: frozenset[str]) -> frozenset[str]:
+    return frozenset(name.removesuffix("_bucket") for name in existing)
+
+
 def chosen(metric: Metric, existing: frozenset[str]) -> "Chosen | None":
     """The first term, or pair of terms, whose names exist, in the spelling that exists."""
     if metric.kind is Kind.RATIO:

@@ -100,5 +100,5 @@ def test_a_round_that_is_repeated_makes_no_second_track(cluster: Cluster) -> Non
     collect.read_cluster(cluster)
     collect.read_cluster(cluster)
     track = Track.objects.get(pod="fine")
-    assert track.read_at == track.tried_at and track.read_at > track.first_at
+    assert track.tried_at is not None and track.read_at == track.tried_at > track.first_at
     assert track.aliases["running"] == "vllm:num_requests_running"
