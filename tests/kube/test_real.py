@@ -38,7 +38,7 @@ def test_it_tells_its_version_features_and_our_rights(cluster: ApiCluster) -> No
 
 
 def test_the_installed_rights_are_accepted_as_they_are(cluster: ApiCluster) -> None:
-    for manifest in rights.manifests(mode="manage", metrics=True):
+    for manifest in rights.manifests(mode="manage", metrics=True, migrate=True):
         if manifest["metadata"].get("namespace") is None:
             assert cluster.apply(manifest, dry_run=True)
 
