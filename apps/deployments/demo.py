@@ -145,6 +145,14 @@ def _pool(pattern: str, replicas: int, path: str = "dra", **params: Any) -> list
     return [{"pattern": pattern, "replicas": replicas, "params": params, "path": path}]
 
 
+# The simulated cluster has this Gateway, and its pickers need no real image.
+GATEWAY: dict[str, Any] = {
+    "namespace": "gateways",
+    "name": "shared",
+    "domain": "models.example.com",
+    "picker_image": "registry.example.com/endpoint-picker:v1.5.0",
+}
+
 DEPLOYMENTS: list[tuple[str, dict[str, Any]]] = [
     (
         "chat",

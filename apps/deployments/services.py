@@ -218,7 +218,7 @@ def put_back_deployment(*, actor: User, deployment: Deployment) -> Deployment:
 
 @transaction.atomic
 def retire_deployment(
-    *, actor: User, deployment: Deployment, generation: int | None = None
+    *, actor: User | None, deployment: Deployment, generation: int | None = None
 ) -> Deployment:
     """Take everything of it out of the cluster. Its quota is free once nothing is left there."""
     deployment = locked(deployment, generation)

@@ -136,8 +136,13 @@ def parallel_args(runtime: Runtime, args: Sequence[str], devices: int) -> tuple[
     return (f"{flag}={devices}",)
 
 
+def is_image(image: str) -> bool:
+    """Whether this can name an image; nothing is asked of a registry."""
+    return len(image) <= 300 and _IMAGE.fullmatch(image) is not None
+
+
 def _check_image(image: str) -> None:
-    if len(image) > 300 or _IMAGE.fullmatch(image) is None:
+    if not is_image(image):
         raise InvalidValue(
             "This is not an image such as docker.io/vllm/vllm-openai:v0.33.0.", field="image"
         )

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.catalog import services as catalog
 from apps.catalog.models import ClaimPattern, ClassVersion, DeviceClass, PatternVersion
-from apps.deployments import demo, services
+from apps.deployments import demo, gateway_settings, services
 from apps.deployments.models import Deployment
 from apps.inventory import connections
 from apps.inventory.models import Cluster, Mode
@@ -41,6 +41,7 @@ class Command(BaseCommand):
             people = _people(password)
             _catalog(people, found)
             _tenants(people, found)
+            gateway_settings.set_gateway(actor=people["admin"], cluster=found, **demo.GATEWAY)
             for tenant, content in demo.DEPLOYMENTS:
                 self._deploy(people["editor"], tenant, found, content)
         except (OSError, BadCredentials, DomainError) as error:
