@@ -80,9 +80,7 @@ def worker(deployment: Deployment) -> "subprocess.Popen[bytes]":
     url, name = urlsplit(os.environ["CLAIMYARD_DATABASE_URL"]), connection.settings_dict["NAME"]
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": "portal.settings_test",
-        "CLAIMYARD_DATABASE_URL": url._replace(
-            path=f"/{connection.settings_dict['NAME']}"
-        ).geturl(),
+        "CLAIMYARD_DATABASE_URL": url._replace(path=f"/{name}").geturl(),
     }
     code = WORKER.format(pk=deployment.pk)
     return subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE)
