@@ -33,6 +33,7 @@ SWEEPS = {
     "apps.telemetry.tasks.sweep_minutes": 60,
     "apps.telemetry.tasks.sweep_placement": 60,
     "apps.telemetry.tasks.sweep_readings": 300,
+    "apps.telemetry.tasks.sweep_usage": 600,
 }
 app.conf.beat_schedule = {
     name: {"task": name, "schedule": float(seconds), "options": {"expires": seconds}}

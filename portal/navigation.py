@@ -73,6 +73,13 @@ PAGES: tuple[tuple[str, tuple[Page, ...]], ...] = (
             Page("People", "tenancy:people", "user", "e", (PlatformRole.ADMIN,)),
         ),
     ),
+    (
+        "Observability",
+        (
+            Page("Figures and charts", "telemetry:home", "chart-line", "v"),
+            Page("Usage", "telemetry:usage", "clock", "h"),
+        ),
+    ),
     ("Governance", (Page("Audit", "audit:list", "history", "u"),)),
 )
 

@@ -12,11 +12,14 @@ from apps.api import (
     inventory,
     migration_evidence,
     placement,
+    pools,
     quotas,
     rollouts,
     schema,  # noqa: F401 - registers how tokens are described
+    series,
     spaces,
     tenancy,
+    usage,
 )
 
 app_name = "api"
@@ -29,6 +32,10 @@ v1 = [
     path("cluster-trials/", clusters.TryApi.as_view()),
     path("clusters/<slug:cluster>/", clusters.ClusterApi.as_view(), name="cluster"),
     path("clusters/<slug:cluster>/credentials/", clusters.CredentialsApi.as_view()),
+    path("clusters/<slug:cluster>/metrics-source/", series.MetricsSourceApi.as_view()),
+    path("series/", series.SeriesApi.as_view(), name="series"),
+    path("figures/", series.FiguresApi.as_view(), name="figures"),
+    path("usage/", usage.UsageApi.as_view(), name="usage"),
     path("writes/", clusters.WritesApi.as_view(), name="writes"),
     path("nodes/", inventory.NodesApi.as_view(), name="nodes"),
     path("nodes/<int:node_id>/", inventory.NodeApi.as_view(), name="node"),
@@ -76,6 +83,11 @@ v1 = [
     path(_ONE, deployments.DeploymentApi.as_view(), name="deployment"),
     path(_ONE + "scale/", deployments.ScaleApi.as_view()),
     path(_ONE + "restart/", deployments.RestartApi.as_view()),
+    path(_ONE + "weights/", pools.WeightsApi.as_view()),
+    path(_ONE + "sharing/", pools.SharingApi.as_view()),
+    path(_ONE + "pools/", pools.PoolsApi.as_view()),
+    path(_ONE + "pools/<slug:pool>/", pools.PoolApi.as_view()),
+    path("clusters/<slug:cluster>/gateway/", pools.GatewayApi.as_view()),
     path("quotas/", quotas.QuotasApi.as_view(), name="quotas"),
     path("deployments/", deployments.DeploymentsApi.as_view(), name="deployments"),
     path("placement/check/", placement.CheckApi.as_view()),

@@ -126,3 +126,66 @@ class Progress(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cluster} until {self.until:%H:%M}"
+
+
+class Part(models.Model):
+    """Which part of a card a device, a share of one, or a unit of a plugin's resource is.
+
+    Only what is not whole has a row. A plugin's resource stands under its node: `pool` is the node,
+    `device` the resource, `driver` "".
+    """
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="+")
+    driver = models.TextField(blank=True)
+    pool = models.TextField()
+    device = models.TextField()
+    share_id = models.TextField(blank=True)
+    part = models.FloatField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "driver", "pool", "device", "share_id"],
+                name="telemetry_part_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.device}: {self.part:.3f}"
+
+
+class UsageDay(models.Model):
+    """A day (UTC) of device time of one tenant, deployment and class in a cluster, that is over.
+
+    `seconds` counts devices, `charged` their parts of a card; `uses` is how many there were.
+    """
+
+    day = models.DateField()
+    cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
+    tenant = models.TextField(blank=True)
+    deployment = models.TextField(blank=True)
+    device_class = models.TextField(blank=True)
+    seconds = models.FloatField()
+    charged = models.FloatField()
+    uses = models.IntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["day", "tenant"], name="telemetry_usage_day")]
+
+    def __str__(self) -> str:
+        return f"{self.tenant or 'no tenant'} on {self.day}"
+
+
+class UsageState(models.Model):
+    """How far days are summed up: all before `until`, of uses up to `last_use`. One row."""
+
+    until = models.DateField()
+    last_use = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(pk=1), name="telemetry_usage_is_one_row"),
+        ]
+
+    def __str__(self) -> str:
+        return f"summed up before {self.until}"

@@ -3,7 +3,17 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.inventory.models import Cluster
-from apps.telemetry import asking, collect, history, recorded, retention, rollup, services
+from apps.telemetry import (
+    asking,
+    collect,
+    history,
+    parts,
+    recorded,
+    retention,
+    rollup,
+    services,
+    usage,
+)
 from apps.telemetry.models import MetricsSource
 from kube.errors import ClusterError
 
@@ -53,3 +63,11 @@ def sweep_placement() -> None:
 def sweep_readings() -> None:
     """Make the next hours' partitions, drop what is older than is kept."""
     retention.sweep(timezone.now())
+
+
+@shared_task(soft_time_limit=280, time_limit=300)
+def sweep_usage() -> None:
+    """Note which part of a card things are, and sum up the days that are over."""
+    for cluster in Cluster.objects.filter(retired_at=None):
+        parts.note(cluster)
+    usage.sum_up(timezone.now())

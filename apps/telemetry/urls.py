@@ -1,6 +1,6 @@
 from django.urls import path
 
-from apps.telemetry import source_views, views
+from apps.telemetry import source_views, usage_views, views
 
 app_name = "telemetry"
 urlpatterns = [
@@ -13,6 +13,9 @@ urlpatterns = [
     path("observability/tenants/<slug:tenant>/<slug:name>/", views.deployment, name="deployment"),
     path("observability/classes/<str:name>/", views.device_class, name="class"),
     path("observability/nodes/<slug:cluster>/<str:name>/", views.node, name="node"),
+    path("usage/", usage_views.page, name="usage"),
+    path("usage/bars/", usage_views.bars, name="usage-bars"),
+    path("usage/export/", usage_views.export, name="usage-export"),
     path("clusters/<slug:cluster>/metrics/", source_views.source, name="source"),
     path("clusters/<slug:cluster>/metrics/try/", source_views.try_source, name="source-try"),
     path("t/<slug:tenant>/telemetry/<slug:name>/live/", views.live, name="live"),
