@@ -5,11 +5,13 @@ from uuid import UUID
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from apps.api.base import Api
+from apps.common import asks
 from apps.common.models import Ask
 
 
@@ -40,8 +42,20 @@ def answered(view: Api, ask: Ask) -> Response:
 
 
 class AskApi(Api):
+    """Whoever may ask may take back: a token that only reads too."""
+
     serializer_class = AskOut
+    permission_classes = [IsAuthenticated]
 
     @extend_schema(operation_id="asks_read", summary="The state and answer of an ask of yours")
     def get(self, request: Request, key: UUID) -> Response:
         return self.shown(get_object_or_404(Ask, key=key, asked_by=request.user.pk))
+
+    @extend_schema(
+        operation_id="asks_take_back",
+        summary="Take an ask of yours back: whoever works on it stops",
+        responses=AskOut,
+    )
+    def delete(self, request: Request, key: UUID) -> Response:
+        ask = get_object_or_404(Ask, key=key, asked_by=request.user.pk)
+        return self.shown(asks.take_back(ask))

@@ -14,12 +14,16 @@ from rest_framework.response import Response
 
 from apps.api.asks import AskOut, answered
 from apps.api.base import Api
+from apps.catalog import matching
+from apps.catalog import selectors as catalog
+from apps.catalog.models import ClaimPattern, DeviceClass
 from apps.common import asks
 from apps.common.models import Ask
 from apps.inventory.models import Cluster, Pod
 from apps.placement import asking
 from apps.tenancy.models import PlatformRole, Tenant
 from apps.tenancy.selectors import require_platform, tenants_of
+from domain import deviceclasses, patterns
 from domain.errors import InvalidValue
 
 ANSWERS = {200: AskOut, 202: AskOut}
@@ -62,6 +66,19 @@ class ShadowIn(OfCluster):
 
 class FragmentsIn(OfCluster):
     device_class = serializers.CharField(max_length=253, required=False, default="")
+
+
+class CompareIn(OfCluster):
+    """A class or a pattern that exists, and the content of its next version."""
+
+    device_class = serializers.CharField(max_length=200, required=False)
+    pattern = serializers.SlugField(max_length=50, required=False)
+    content = serializers.DictField()
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("device_class" in attrs) == ("pattern" in attrs):
+            raise serializers.ValidationError("Give a device_class or a pattern.")
+        return attrs
 
 
 class LintIn(OfCluster):
@@ -159,6 +176,29 @@ class FragmentsApi(Placement):
         require_platform(request.user, *PlatformRole)
         given = self.asked(FragmentsIn)
         return self.told(asking.fragments(self.actor, self.cluster(given), given["device_class"]))
+
+
+class CompareApi(Placement):
+    @extend_schema(
+        operation_id="placement_compare",
+        summary="Devices and claims that the next version of a class or pattern would change",
+        request=CompareIn,
+        responses=ANSWERS,
+    )
+    def post(self, request: Request) -> Response:
+        require_platform(request.user, PlatformRole.ADMIN, PlatformRole.APPROVER)
+        given = self.asked(CompareIn)
+        cluster = self.cluster(given)
+        if "device_class" in given:
+            found = get_object_or_404(DeviceClass, name=given["device_class"])
+            content = deviceclasses.class_from(given["content"])
+            before = catalog.approved_class_version(found)
+            expressions = list(content.selectors)
+            return self.told(matching.ask_class(self.actor, cluster, expressions, before))
+        get_object_or_404(ClaimPattern, slug=given["pattern"])
+        earlier = catalog.approved_pattern_version(given["pattern"])
+        pattern = patterns.pattern_from(given["content"])
+        return self.told(matching.ask_pattern(self.actor, cluster, pattern, earlier))
 
 
 class LintApi(Placement):

@@ -89,6 +89,16 @@ def wait(ask: Ask, *, milliseconds: int | None = None) -> Ask:
     return ask
 
 
+def take_back(ask: Ask) -> Ask:
+    """Who asked wants no answer any more; whoever works on it stops as soon as it looks."""
+    rows = Ask.objects.filter(pk=ask.pk, state=Ask.State.WAITING)
+    rows.update(
+        state=Ask.State.FAILED, problem="You took the question back.", answered_at=timezone.now()
+    )
+    ask.refresh_from_db()
+    return ask
+
+
 def answer(ask_id: int, *, seconds: int = 60) -> None:
     """Answer one ask under its lease. Safe to run twice: a settled ask is left alone."""
     rows = Ask.objects.filter(pk=ask_id, state=Ask.State.WAITING)

@@ -24,7 +24,6 @@ from django.conf import settings  # noqa: E402
 from django.db import Error, close_old_connections, connection  # noqa: E402
 
 from apps.common import asks  # noqa: E402
-from apps.common.models import Ask  # noqa: E402
 from workers.placement.service import Service  # noqa: E402
 
 log = structlog.get_logger("workers.placement")
@@ -68,17 +67,11 @@ def _serve(service: Service) -> None:
         cursor.execute(f'LISTEN "{asks.CHANNEL}"')
     warmed = 0.0
     while _memory_mib() < settings.PLACEMENT_MEMORY_MIB:
-        for pk in _waiting():
-            asks.answer(pk, seconds=60)
+        service.serve()
         if time.monotonic() - warmed > WARM_EVERY_SECONDS:
             service.keep_warm()
             warmed = time.monotonic()
         _sleep_until_asked()
-
-
-def _waiting() -> list[int]:
-    rows = Ask.objects.filter(state=Ask.State.WAITING, kind__startswith=asks.PLACEMENT)
-    return list(rows.order_by("created_at").values_list("pk", flat=True)[:100])
 
 
 def _sleep_until_asked() -> None:

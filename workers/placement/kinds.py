@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from domain.errors import InvalidValue
+from workers.placement import turns
 from workers.placement.warm import Snapshot
 
 Json = dict[str, Any]
@@ -25,12 +26,16 @@ def answers(kind: str) -> Callable[[Answerer], Answerer]:
 
 
 class Deadline:
-    """When an answer has to be given with what is known by then."""
+    """When an answer has to be given with what is known by then.
+
+    Looking at it lets other asks pass; their time is not counted. Raises Cancelled then.
+    """
 
     def __init__(self, seconds: float = BUDGET_SECONDS) -> None:
         self._at = time.monotonic() + seconds
 
     def is_over(self) -> bool:
+        self._at += turns.pause()
         return time.monotonic() > self._at
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from apps.catalog.models import PatternVersion
 from apps.common.models import Ask
 from apps.inventory.models import Cluster, Pod
 from apps.tenancy.models import Tenant, User
@@ -97,6 +98,8 @@ def test_fragmentation_is_for_the_platform(
         ("explain", {}),
         ("explain", {"pod": "p"}),
         ("explain", {"claim": {"spec": {"devices": {"requests": [{"exactly": {"count": "x"}}]}}}}),
+        ("compare", {"content": {}}),
+        ("compare", {"device_class": "h100", "pattern": "h100-cards", "content": {}}),
         ("lint", {"expressions": "true"}),
         ("lint", {"expressions": ["x" * 20_001]}),
         ("shadow", {"device_class": "gpu"}),
@@ -114,3 +117,17 @@ def test_what_cannot_be_asked_is_a_problem(
 def test_a_cluster_that_is_not_there_is_not_found(admin: User) -> None:
     answer = caller(admin).post("placement/check/", {"cluster": "no", "claims": [CLAIM]})
     assert answer.status_code == 404
+
+
+def test_the_next_version_of_a_class_or_pattern_is_compared(
+    admin: User, auditor: User, cluster: Cluster, pattern: PatternVersion
+) -> None:
+    of_class = {"device_class": "h100", "content": {"selectors": ["true"]}}
+    of_pattern = {"pattern": "h100-cards", "content": pattern.content}
+    for change, kind in ((of_class, "compare-class"), (of_pattern, "compare-pattern")):
+        body = {"cluster": cluster.slug, **change}
+        assert caller(admin).post("placement/compare/", body).status_code == 202
+        assert Ask.objects.latest("pk").kind == f"placement.{kind}"
+        assert caller(auditor).post("placement/compare/", body).status_code == 403
+    missing = {"cluster": cluster.slug, "device_class": "no", "content": {}}
+    assert caller(admin).post("placement/compare/", missing).status_code == 404
