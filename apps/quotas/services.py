@@ -50,7 +50,7 @@ def take_cluster(*, actor: User, row: TenantNamespace) -> TenantNamespace:
     """
     ledger.lock(row.tenant)
     row = _locked(row)
-    if row.is_leaving:
+    if row.is_leaving and row.cluster.retired_at is None:
         return row
     if running := occupants.of(row.tenant, row.cluster):
         named = ", ".join(running[:5]) + (" and others" if len(running) > 5 else "")

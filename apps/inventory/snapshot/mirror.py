@@ -63,6 +63,7 @@ class Mirror:
         self._homes: Homes = {}
         self._pool_slices: dict[tuple[str, str], set[str]] = {}
         self._pool_claims: dict[tuple[str, str], set[str]] = {}
+        self._claimed: dict[str, set[tuple[str, str]]] = {}  # keys of the above by pool name
         self._places: dict[str, tuple[str, ...]] = {}
         self._known_claims: set[str] = set()
 
@@ -83,7 +84,7 @@ class Mirror:
 
     def _settle_pool_named(self, name: str, *, known: bool = False) -> None:
         """A claim on a pool without slices lies on the node of the pool's name, if there is one."""
-        waiting = [key for key in self._pool_claims if key[1] == name and key not in self._homes]
+        waiting = [key for key in self._claimed.get(name, ()) if key not in self._homes]
         for key in waiting:
             self._place_again(key, known=known)
 
@@ -124,7 +125,9 @@ class Mirror:
         self.claims[claim.uid] = claim
         self.claim_uids[claim.namespace, claim.name] = claim.uid
         for result in claim.results:
-            self._pool_claims.setdefault((result.driver, result.pool), set()).add(claim.uid)
+            key = (result.driver, result.pool)
+            self._pool_claims.setdefault(key, set()).add(claim.uid)
+            self._claimed.setdefault(result.pool, set()).add(key)
         self._place(claim, known=known)
 
     def drop_claim(self, uid: str) -> ClaimUse | None:
@@ -143,6 +146,9 @@ class Mirror:
                 holders.discard(uid)
                 if not holders:
                     del self._pool_claims[key]
+                    self._claimed[result.pool].discard(key)
+                    if not self._claimed[result.pool]:
+                        del self._claimed[result.pool]
         return before
 
     def nodes_of(self, uid: str) -> tuple[str, ...]:
