@@ -17,6 +17,9 @@ PREFIX = "param-"
 _TEXT = {"rows": 3, "spellcheck": "false", "class": "mono"}
 
 
+OWN_IMAGE = ("command", "port", "ready_path", "live_path", "metrics_path")
+
+
 class PatternStep(forms.Form):
     """Where, on which pattern, by which path."""
 
@@ -82,23 +85,34 @@ class ModelStep(forms.Form):
     )
     command = forms.CharField(
         required=False,
-        label="Own image: command, one word a line",
+        label="Command, one word a line",
         max_length=4000,
         widget=forms.Textarea(attrs=_TEXT),
         help_text="Empty: the image's own.",
     )
     port = forms.IntegerField(
-        required=False, min_value=1, max_value=65535, label="Own image: port", initial=8080
+        required=False, min_value=1, max_value=65535, label="Port", initial=8080
     )
     ready_path = forms.CharField(
-        required=False, max_length=200, label="Own image: path that answers once loaded"
+        required=False, max_length=200, label="Path that answers once loaded"
     )
     live_path = forms.CharField(
-        required=False, max_length=200, label="Own image: path that answers while alive"
+        required=False, max_length=200, label="Path that answers while alive"
     )
-    metrics_path = forms.CharField(
-        required=False, max_length=200, label="Own image: path of its metrics"
-    )
+    metrics_path = forms.CharField(required=False, max_length=200, label="Path of its metrics")
+
+    @property
+    def always(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.fields if name not in OWN_IMAGE]
+
+    @property
+    def own_image(self) -> list[forms.BoundField]:
+        """What only an image without a preset needs."""
+        return [self[name] for name in OWN_IMAGE]
+
+    @property
+    def is_own_image(self) -> bool:
+        return bool(self["runtime"].value() == Runtime.OWN)
 
     def content(self) -> dict[str, Any]:
         data = self.cleaned_data

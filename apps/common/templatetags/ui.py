@@ -32,6 +32,7 @@ from apps.common.tables.columns import Column
 
 register = template.Library()
 
+SHORT = 32  # characters that a list keeps on one line
 NOTHING = SafeString('<span class="nothing" title="Not known">—</span>')
 
 
@@ -332,13 +333,14 @@ def cells(columns: Iterable[Column], row: Any) -> SafeString:
 
 
 def _td(column: Column, row: Any) -> str:
-    opening = '<td class="end">' if column.at_end else "<td>"
-    return f"{opening}{conditional_escape(cell(column, row))}</td>"
-
-
-def cell(column: Column, row: Any) -> str | SafeString:
-    """What a list shows of one row in one column."""
     value = column.of(row)
+    classes = "end" if column.at_end else "line"
+    if isinstance(value, str) and len(value) > SHORT:
+        classes = "wide"
+    return f'<td class="{classes}">{conditional_escape(_shown(column, row, value))}</td>'
+
+
+def _shown(column: Column, row: Any, value: Any) -> str | SafeString:
     if column.template:
         return SafeString(get_template(column.template).render({"row": row, "value": value}))
     shown = _CELLS.get(column.kind, _plain)(value, column.unit)
