@@ -58,6 +58,7 @@ _AMD_PARTITION = re.compile(r"amd\.com/(?P<profile>[sdqct]px_nps[0-9])")
 _HANDED_OUT = re.compile(r"(-MIG-[0-9]+g\.[0-9]+gb[a-z0-9.+]*|-MIG-INVALID)?(-SHARED)?\Z")
 _BOARD = re.compile(r"\b[A-Z]+[0-9]+-(SXM[0-9]?|PCIE)-[0-9]+GB\b")
 _PROFILE = re.compile(r"(?:([0-9]+)c\.)?([0-9]+)g\.([0-9]+)gb")
+_SMALL = re.compile(r"\bA30\b|\bRTX PRO [0-9]+\b")
 MIG_NAME = re.compile(r"(gpu-[0-9]+)-mig-.+")
 
 
@@ -99,6 +100,11 @@ def profile_key(profile: str) -> tuple[int, int, str]:
     """Sorts profiles as people list them: 1g.10gb before 2g.20gb before 7g.80gb."""
     found = _PROFILE.match(profile)
     return (int(found[2]), int(found[3]), profile) if found else (99, 0, profile)
+
+
+def memory_slices(product: str) -> int:
+    """How many memory slices a card is cut into: eight, but for the smaller cards four."""
+    return 4 if _SMALL.search(product) else 8
 
 
 def compute_slices(profile: str) -> int | None:

@@ -1,7 +1,7 @@
 """A node's cards, their partitions and who holds them, as one SVG picture.
 
 Everything in it is also in the table below it; the picture is for seeing at a glance where there
-is room. A card that is cut up is drawn as its eight memory slices: they decide what still fits.
+is room. A card that is cut up is drawn as its memory slices: they decide what still fits.
 """
 
 import re
@@ -14,12 +14,12 @@ from django.utils.safestring import SafeString
 
 from apps.inventory.models import Device
 from apps.inventory.words import device_word
-from domain.accelerators import MIG_NAME, compute_slices
+from domain.accelerators import MIG_NAME, compute_slices, memory_slices
 
 WIDTH, HEIGHT, GAP, PER_ROW = 212, 96, 12, 4
 PLOT_TOP, PLOT_HEIGHT, PLOT_LEFT, PLOT_WIDTH = 30, 44, 8, 196
 SLICES = 8
-# Compute slices of a profile -> memory slices that it takes, on cards of seven compute slices.
+# Compute slices of a profile -> memory slices that it takes; on cards of four it takes as many.
 _TAKES = {1: 1, 2: 2, 3: 4, 4: 4, 7: 8}
 _START = re.compile(r"-([0-9]+)\Z")
 # The colours of static/css/app.css.
@@ -35,7 +35,7 @@ FILLS = {
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of a card: where it begins and how much it takes, in memory slices."""
+    """A piece of a card: where it begins and how much it takes, in eighths of the card."""
 
     start: float
     size: float
@@ -99,7 +99,7 @@ def _card(rows: list[Device], column: int, line: int, links: dict[int, str]) -> 
         _cut(card_name(main), 16),
         WIDTH - 8,
         device_word(main.card_state),
-        _ruler() if _is_cut(rows) else "",
+        _ruler(memory_slices(main.product)) if _is_cut(rows) else "",
         format_html_join("", "{}", ((_block(block),) for block in blocks)),
         HEIGHT - 9,
         _cut(_foot(rows, main), 34),
@@ -141,10 +141,12 @@ def _whole(main: Device, links: dict[int, str]) -> Block:
 
 def _placed(shown: list[Device], parts: list[Device], links: dict[int, str]) -> list[Block]:
     smallest = min((row.memory_mib for row in parts if row.memory_mib), default=0)
+    slices = memory_slices(shown[0].product)
     found, at = [], 0.0
-    for row in sorted(shown, key=lambda one: (_start(one), one.name)):
-        size = _size(row, smallest)
-        start = _start(row) if _start(row) >= 0 else at
+    for row in sorted(shown, key=lambda one: (_start(one, slices), one.name)):
+        size = _size(row, smallest, slices) * SLICES / slices
+        told = _start(row, slices)
+        start = told * SLICES / slices if told >= 0 else at
         at = start + size
         url = links.get(row.pk, "")
         short = row.profile.partition(".")[0]
@@ -152,17 +154,17 @@ def _placed(shown: list[Device], parts: list[Device], links: dict[int, str]) -> 
     return found
 
 
-def _start(row: Device) -> int:
+def _start(row: Device, slices: int) -> int:
     """The memory slice at which a MIG device begins, by its name; -1 where it does not say."""
     found = _START.search(row.name) if MIG_NAME.fullmatch(row.name) else None
     start = int(found[1]) if found else -1
-    return start if start < SLICES else -1
+    return start if start < slices else -1
 
 
-def _size(row: Device, smallest: int) -> float:
-    slices = compute_slices(row.profile) or 1
-    size = _TAKES.get(slices, slices)
-    is_double = slices == 1 and smallest and row.memory_mib and row.memory_mib > 1.6 * smallest
+def _size(row: Device, smallest: int, slices: int) -> float:
+    compute = compute_slices(row.profile) or 1
+    size = _TAKES.get(compute, compute) if slices == SLICES else compute
+    is_double = compute == 1 and smallest and row.memory_mib and row.memory_mib > 1.6 * smallest
     return 2 if is_double else size
 
 
@@ -195,15 +197,15 @@ def _block(block: Block) -> SafeString:
     return format_html('<a href="{}" aria-label="{}">{}</a>', block.url, block.title, drawn)
 
 
-def _ruler() -> SafeString:
+def _ruler(slices: int) -> SafeString:
     """The card's memory slices, as a grid behind the partitions."""
-    unit = PLOT_WIDTH / SLICES
+    unit = PLOT_WIDTH / slices
     return format_html_join(
         "",
         '<rect class="slicemap-slot" x="{}" y="{}" width="{}" height="{}"></rect>',
         (
             (f"{PLOT_LEFT + place * unit:.1f}", PLOT_TOP, f"{unit:.1f}", PLOT_HEIGHT)
-            for place in range(SLICES)
+            for place in range(slices)
         ),
     )
 

@@ -93,6 +93,19 @@ def test_a_card_of_partitions_bears_its_own_name_and_its_parts_their_sizes(told:
     assert 'aria-label="1 card: gpu-0 free"' in picture
 
 
+def test_a_card_of_four_memory_slices_is_drawn_in_quarters(told: Told) -> None:
+    part = fleet.resource_slice("n1", cards=0)
+    layout = [("1g.6gb", 0), ("1g.6gb", 1), ("2g.12gb", 2)]
+    devices = [published(fleets.mig(0, *one)) for one in layout]
+    for device in devices:
+        device["attributes"]["productName"] = {"string": "NVIDIA A30"}
+    part["spec"]["devices"] = devices
+    told.listed(nodes=[fleet.node("n1")], resourceslices=[part])
+    picture = slicemap(devices_on(told.cluster, "n1"))
+    assert blocks(picture) == [("free", 0, 2), ("free", 2, 2), ("free", 4, 4)]
+    assert picture.count('class="slicemap-slot"') == 4
+
+
 def test_whole_cards_fill_their_place(fleet_told: Told) -> None:
     picture = slicemap(devices_on(fleet_told.cluster, "n1"))
     assert blocks(picture) == [("dra", 0, 8), *[("free", 0, 8)] * 7]
