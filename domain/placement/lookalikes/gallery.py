@@ -13,6 +13,7 @@ from domain.placement.ledger import Ledger
 from domain.placement.pools import Candidate
 
 MOST_PICTURES = 500_000
+MOST_SHEETS = 20_000
 Free = tuple[int, ...]
 
 
@@ -69,6 +70,11 @@ class Gallery:
             self.numbers.clear()
             self._free.clear()
         return [*map(self.numbers.__getitem__, zip(shapes, states, strict=True))]
+
+    def make_room(self) -> None:
+        """A sheet keeps devices alive that may be gone; it is made anew when it is needed."""
+        if len(self.sheets) >= MOST_SHEETS:
+            self.sheets.clear()
 
     def free(self, picture: int, candidates: Sequence[Candidate], ledger: Ledger) -> Free | None:
         """Positions of the devices that are not in use; None if one is in part."""

@@ -100,6 +100,7 @@ def outline_of(ask: Ask, sheet: Sheet, most_steps: int) -> Outline | None:
 def sheet_of(page: Page, gallery: Gallery) -> Sheet:
     found = gallery.sheets.get(page.shape)
     if found is None:
+        gallery.make_room()
         common = not page.is_ruled and all(
             _is_whole(one.device)
             and one.slice.reach.node_name == page.node.name

@@ -42,8 +42,9 @@ class Query:
 
     def make_room(self) -> None:
         """Between questions only: an answer is read from the plans that it was solved with."""
-        if len(self.plans) >= MOST_PLANS:
-            self.plans.clear()
+        for known in (self.plans, self.outlines):
+            if len(known) >= MOST_PLANS:
+                known.clear()
 
     def remember(self, picture: Hashable, plan: Plan) -> None:
         self.plans[picture] = plan
