@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import time
 from collections.abc import Iterator
@@ -50,9 +51,9 @@ def one_after_the_other() -> Iterator[Figure]:
 
 
 def _ours(fleet: Fleet, claims: list[Raw]) -> tuple[float, list[str]]:
-    start = time.perf_counter()
+    start = time.process_time()
     found = place(fleet, [[one] for one in claims], mode="sequence")
-    took = (time.perf_counter() - start) * 1000
+    took = (time.process_time() - start) * 1000
     return took, [one.node if one.fits else "" for one in found]
 
 
@@ -70,7 +71,7 @@ def _run(case: Raw, claims: list[Raw]) -> tuple[float, dict[str, Any]]:
     asked = {key: value for key, value in case.items() if key != "features"}
     asked |= {"claims": claims, "features": in_go(features_of(case)), "mode": "sequence"}
     text = json.dumps(asked).encode() + b"\n"
-    start = time.perf_counter()
+    start = _children()
     done = subprocess.run(
         [gobuild.binary(SOURCE)],
         input=text,
@@ -78,4 +79,10 @@ def _run(case: Raw, claims: list[Raw]) -> tuple[float, dict[str, Any]]:
         env={**os.environ, "GOMAXPROCS": "1"},
         check=True,
     )
-    return (time.perf_counter() - start) * 1000, json.loads(done.stdout)
+    return (_children() - start) * 1000, json.loads(done.stdout)
+
+
+def _children() -> float:
+    """Seconds of processor time of all processes that ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -15,7 +15,8 @@ Raw = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Milliseconds from cloned state to the answer, the median of `runs`; what it answered."""
+    """Milliseconds of processor time from cloned state to the answer, the median of `runs`; what it
+    answered."""
 
     milliseconds: float
     fitting: int
