@@ -29,6 +29,7 @@ SWEEPS = {
     "apps.deployments.tasks.observe_clusters": 10,
     "apps.rollouts.tasks.sweep_migrations": 5,
     "apps.rollouts.tasks.sweep_deliveries": 5,
+    "apps.rollouts.tasks.sweep_evidence": 60,
     "apps.telemetry.tasks.sweep_servers": 15,
     "apps.telemetry.tasks.sweep_minutes": 60,
     "apps.telemetry.tasks.sweep_placement": 60,

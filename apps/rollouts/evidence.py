@@ -2,18 +2,19 @@
 bundle."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
 
-from apps.rollouts import comparing, planning, probes, report, signing
+from apps.rollouts import comparing, planning, probes, report, scattered, signing
 from apps.rollouts.models import Decision, GateSample, Migration, Study, Workload
 from domain.figures import State as FigureState
 
 Json = dict[str, Any]
 MOST_SAMPLES = 20_000
 MOST_DECISIONS = 5_000
+_KEYS = ("ask", "fragments")  # of questions, which mean nothing to others
 
 
 def build(migration: Migration) -> Study:
@@ -33,6 +34,15 @@ def build(migration: Migration) -> Study:
         "summary": f"Signed with key {bundle['signature']['key_id']}.",
     }
     return planning.record(migration, Study.Kind.REPORT, body)
+
+
+def unsigned(now: datetime) -> list[int]:
+    """Migrations that ended within a day and whose evidence is not signed; figures older than that
+    are not kept."""
+    signed = Study.objects.filter(kind=Study.Kind.REPORT, state=Study.State.DONE)
+    rows = Migration.objects.filter(ended_at__gt=now - timedelta(days=1))
+    rows = rows.exclude(pk__in=signed.values("migration_id"))
+    return list(rows.values_list("pk", flat=True)[:50])
 
 
 def bundle_of(migration: Migration, *, whole: bool = True) -> Json:
@@ -125,7 +135,7 @@ def _study(migration: Migration, kind: str) -> Json | None:
     study = migration.studies.filter(kind=kind).first()
     if study is None:
         return None
-    body = {key: value for key, value in study.body.items() if key != "ask"}
+    body = {key: value for key, value in study.body.items() if key not in _KEYS}
     return {"state": study.state, "problem": study.problem, **body}
 
 
@@ -167,11 +177,12 @@ def _sample(sample: GateSample) -> Json:
 
 
 def _fragmentation(migration: Migration) -> Json:
-    """How scattered the class's devices were before and after, as shadow and the end saw it."""
+    """How scattered devices were before, as shadow saw it, and are at the time of the bundle."""
     shadow = migration.studies.filter(kind=Study.Kind.SHADOW).first()
-    found = (shadow.body.get("fragments") if shadow is not None else None) or {}
-    missing = {"state": FigureState.NOT_KEPT.value}
-    return {"before": found.get("before") or missing, "after": found.get("after") or missing}
+    before = shadow.body.get("scattered") if shadow is not None else None
+    missing = {"state": FigureState.NOT_KEPT.value, "detail": "shadow did not run"}
+    after = scattered.now(migration) if migration.is_over else {"state": FigureState.NOT_KEPT.value}
+    return {"before": before or missing, "after": after}
 
 
 def _newest(migration: Migration) -> list[Decision]:

@@ -111,6 +111,7 @@ def gather(migration: Migration) -> tuple[Facts, dict[str, Home]]:
         first=_devices([row for row in ours if row.wave is None or row.wave.number == 0], one=True),
         wanted=wanted,
         missing_rights=_missing_rights(cluster),
+        missing_node_rights=_missing_node_rights(cluster),
         metrics=metrics,
         metrics_state=state,
         converts_nodes=scoping.scope_of(migration).converts_nodes,
@@ -296,6 +297,13 @@ def _missing_rights(cluster: Cluster) -> tuple[str, ...] | None:
         return None
     lacks = checks.lacks_rights("manage", cluster.rights["missing"])
     return tuple(str(one["access"]) for one in lacks)
+
+
+def _missing_node_rights(cluster: Cluster) -> tuple[str, ...]:
+    """Those to cordon and to drain; rights to impersonate are shadow's to speak of."""
+    lacks = [one for one in cluster.rights.get("missing", ()) if one["level"] == "migrate"]
+    wanted = ("patch nodes", "create pods/eviction")
+    return tuple(str(one["access"]) for one in lacks if str(one["access"]).startswith(wanted))
 
 
 def _metrics(migration: Migration, rows: Sequence[Workload]) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from apps.claims.models import Use as PastUse
 from apps.common import asks
 from apps.common.models import Ask
 from apps.deployments.rendering import asked_of, pool_spec, serving_of
-from apps.rollouts import dryrun, landscape, planning, probes, scoping
+from apps.rollouts import dryrun, landscape, planning, probes, scattered, scoping
 from apps.rollouts.models import Migration, Study, Workload
 from domain import patterns
 from domain.errors import DomainError
@@ -51,6 +51,7 @@ def _begin(migration: Migration) -> Study:
     )
     body = {
         "ask": ask.pk,
+        "fragments": scattered.ask(migration),
         "begun_at": timezone.now().isoformat(),
         "dry_runs": {str(row): _dry_run(row) for row in rows[:MOST_DRY_RUNS]},
         "summary": "The placement worker was asked.",
@@ -175,7 +176,9 @@ def _collect(migration: Migration, study: Study) -> Study:
             return planning.record(migration, Study.Kind.SHADOW, body, Study.State.RUNNING)
     answer = ask.answer if ask is not None and ask.state == Ask.State.ANSWERED else None
     problem = (ask.problem if ask is not None else "") or "No placement worker answered in time."
-    body = study.body | {"probes": probed} | _found(study.body, answer, problem)
+    before = scattered.answer_of(study.body.get("fragments"))
+    body = study.body | {"probes": probed, "scattered": before}
+    body |= _found(study.body, answer, problem)
     _tell_rows(migration, body)
     return planning.record(migration, Study.Kind.SHADOW, body)
 

@@ -105,6 +105,7 @@ class Facts:
     first: Mapping[str, int] = field(default_factory=dict)
     wanted: Mapping[str, int] = field(default_factory=dict)
     missing_rights: tuple[str, ...] | None = ()
+    missing_node_rights: tuple[str, ...] = ()
     metrics: str = ""  # "" when figures come in, else what is wrong
     metrics_state: str = "live"
     converts_nodes: bool = False
@@ -283,6 +284,13 @@ def rights(facts: Facts) -> Iterator[Problem]:
             Level.BLOCKER,
             f"Missing: {named(facts.missing_rights)}.",
             "Apply the roles shown on the cluster's page again.",
+        )
+    if facts.missing_node_rights and facts.converts_nodes:
+        yield Problem(
+            Level.BLOCKER,
+            f"Missing to convert nodes: {named(facts.missing_node_rights)}.",
+            "Apply the manifest for migrations, which the cluster's page shows.",
+            Blocks.NODES,
         )
 
 

@@ -15,7 +15,15 @@ from django.utils import timezone
 from apps.common.models import Ask
 from apps.deployments.models import Deployment
 from apps.inventory.models import Cluster, Mirrored, Node, Pod
-from apps.rollouts import evidence, planning, preflight, services, shadow, signing
+from apps.rollouts import (
+    evidence,
+    planning,
+    preflight,
+    services,
+    shadow,
+    signing,
+    tasks,
+)
 from apps.rollouts.models import GateSample, Migration, Workload
 from apps.tenancy.models import User
 from domain.evidence import BadBundle
@@ -354,3 +362,11 @@ def test_an_unchanged_part_is_not_sent_again(client: Client, admin: User, over: 
         etag = client.get(url).headers["ETag"]
         part = {"HTTP_HX_REQUEST": "true", "HTTP_IF_NONE_MATCH": etag}
         assert client.get(url, **part).status_code == 304, page  # type: ignore[arg-type]
+
+
+def test_what_a_worker_left_unsigned_is_signed_by_the_sweep(over: Migration) -> None:
+    assert evidence.unsigned(timezone.now()) == [over.pk]
+    tasks.sweep_evidence()
+    tasks.build_evidence(over.pk)
+    assert evidence.unsigned(timezone.now()) == []
+    assert over.studies.get(kind="report").body["bundle"]

@@ -78,6 +78,7 @@ BROKEN: list[tuple[str, dict[str, Any], Level]] = [
     ("mode", {"writes_stopped": "All writes are stopped."}, Level.BLOCKER),
     ("rights", {"missing_rights": ("patch nodes",)}, Level.BLOCKER),
     ("rights", {"missing_rights": None}, Level.UNKNOWN),
+    ("rights", {"missing_node_rights": ("patch nodes",)}, Level.BLOCKER),
     ("routing", {"served": frozenset()}, Level.WARNING),
     ("telemetry", {"metrics": "None named.", "metrics_state": "not-configured"}, Level.BLOCKER),
     ("telemetry", {"metrics": "n1 is down.", "metrics_state": "target-down"}, Level.WARNING),
