@@ -24,6 +24,9 @@ from domain.placement.site import Site
 from domain.placement.verdicts import CompileError, selector
 
 SAMPLE = 5
+MOST_STEPS = 2_000
+"""Of the search on one node; a page has no time for the millions that some partitions take."""
+
 NOWHERE = Node("", {})
 _TOP_VALUES = 4
 
@@ -80,7 +83,7 @@ def explain(
     funnels = [scene.funnel(claim, one) for line in claim.lines for one in line.alternatives]
     if not funnels:
         return Funnel("", problem="the claim has no requests")
-    whole = place(fleet, [raw], names, "all", features)
+    whole = place(fleet, [raw], names, "all", features, most_steps=MOST_STEPS)
     on_nodes, failed = len(fitting(whole)), first_failure(whole)
     narrowest = min(funnels, key=lambda one: (one.first_empty is None, one.free))
     return Funnel(

@@ -26,6 +26,8 @@ from domain.placement.moves import (
 )
 from domain.placement.trials import OutOfTries, Trials
 
+STEPS_OF_A_GROUP = 300
+
 
 @dataclass(frozen=True, slots=True)
 class Stranded:
@@ -83,7 +85,7 @@ def fragmentation(
         stranded=tuple(_stranded(card, shelf, holders) for card in stranded),
         profiles=tuple(_profiles(cards, shelf)),
     )
-    trials = Trials(fleet, features, 10_000, is_over)
+    trials = Trials(fleet, features, 10_000, is_over, most_steps=STEPS_OF_A_GROUP)
     groups: list[Group] = []
     moves: list[Move] = []
     larger: list[GroupMove] = []

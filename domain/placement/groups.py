@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from domain.placement.claims import MOST_RESULTS
@@ -21,20 +21,22 @@ class Group:
     """The largest claim of a class that fits now, and on which node.
 
     link: the attribute that all must share; "" for any devices of one node. `size` is at most 32,
-    the API's limit of one claim.
+    the API's limit of one claim. is_sure: False if a larger one was given up for its many ways to
+    search; kube-scheduler gives up on such claims too.
     """
 
     class_name: str
     link: str
     size: int
     node: str = ""
+    is_sure: bool = True
 
 
 def largest_groups(trials: Trials, classes: Iterable[str]) -> Iterator[Group]:
-    """Of one node, and of each link that drivers publish. Raises OutOfTries."""
-    links = _links(trials.fleet)
-    for name in classes:
-        for link in ("", *links):
+    """Of one node for all classes, then of each link that drivers publish. Raises OutOfTries."""
+    names = list(classes)
+    for link in ("", *_links(trials.fleet)):
+        for name in names:
             yield largest_group(trials, name, link)
 
 
@@ -52,14 +54,14 @@ def _links(fleet: Fleet) -> list[str]:
 def largest_group(trials: Trials, class_name: str, link: str = "") -> Group:
     """By bisection: whoever fits with n devices of a class fits with fewer. Raises OutOfTries."""
     best = Group(class_name, link, 0)
-    low, high = 1, MOST_RESULTS
+    low, high, unsure = 1, MOST_RESULTS, trials.unsure
     while low <= high:
         middle = (low + high) // 2
         if nodes := trials.where(Wanted((claim_of(class_name, middle, link),))):
             best, low = Group(class_name, link, middle, nodes[0]), middle + 1
         else:
             high = middle - 1
-    return best
+    return replace(best, is_sure=trials.unsure == unsure)
 
 
 def claim_of(class_name: str, count: int, link: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from domain.placement.features import Features
 from domain.placement.fleet import Delete, Fleet, Upsert, apply_all
 from domain.placement.groups import Group, claim_of
 from domain.placement.sequence import Sequencer
-from domain.placement.trials import OutOfTries, Trials, Wanted
+from domain.placement.trials import FEW_STEPS, OutOfTries, Trials, Wanted
 
 MOST_MOVES = 10
 USUAL_SIZES = (1, 2, 4, 8, 16)
@@ -52,7 +52,7 @@ def for_larger_groups(
         size = next((one for one in USUAL_SIZES if one > group.size), None)
         if size is None:
             continue
-        trials = Trials(fleet, features, TRIES_OF_A_GROUP, is_over)
+        trials = Trials(fleet, features, TRIES_OF_A_GROUP, is_over, most_steps=FEW_STEPS // 5)
         wanted = Wanted((claim_of(group.class_name, size, ""),))
         try:
             found = smallest(trials, wanted)

@@ -15,6 +15,7 @@ from domain.placement.pods.fit import PodAttempt
 from domain.placement.pods.reading import read_pod
 
 Raw = Mapping[str, Any]
+FEW_STEPS = 2_000
 SHOWN = 20
 """With a pod, a trial stops looking when it has found this many nodes."""
 
@@ -80,13 +81,19 @@ def _claim(namespace: str, name: str, spec: Raw) -> Raw:
 
 @dataclass(slots=True)
 class Trials:
-    """Every try is a real answer of the engine. `is_over` lets a caller end it by the clock."""
+    """Every try is a real answer of the engine. `is_over` lets a caller end it by the clock.
+
+    most_steps: of one search on one node; partitions that exclude each other can take millions.
+    unsure: how many tries left a node open for that reason. It counts as one that does not fit.
+    """
 
     fleet: Fleet
     features: Features
     most: int = 60
     is_over: Callable[[], bool] = field(default=lambda: False)
     used: int = 0
+    most_steps: int = FEW_STEPS
+    unsure: int = 0
 
     def where(
         self, wanted: Wanted, fleet: Fleet | None = None, among: Iterable[str] | None = None
@@ -99,9 +106,13 @@ class Trials:
             raise OutOfTries
         self.used += 1
         fleet = self.fleet if fleet is None else fleet
-        answers = place(fleet, wanted.claims, among, "all", self.features)
-        if any(one.outcome in ("fatal", "unknown") for one in _telling(answers)):
+        answers = place(
+            fleet, wanted.claims, among, "all", self.features, most_steps=self.most_steps
+        )
+        outcomes = {one.outcome for one in _telling(answers)}
+        if "fatal" in outcomes:
             return ()
+        self.unsure += "unknown" in outcomes
         names = fitting(answers)
         return tuple(names if wanted.pod is None else self._for_pod(fleet, wanted, names))
 

@@ -49,6 +49,7 @@ from workers.placement.warm import Snapshot
 
 PROBED = 32
 SLOW_SECONDS = 0.002
+MOST_STEPS = 5_000
 
 
 @answers("match")
@@ -122,7 +123,7 @@ def _one_by_one(
 ) -> list[Decision]:
     found: list[Decision] = []
     for name in names:
-        found.append(place(fleet, asked, [name], "first", features)[0])
+        found.append(place(fleet, asked, [name], "first", features, most_steps=MOST_STEPS)[0])
         if found[-1].outcome in ("fatal", "unknown") or deadline.is_over():
             break
     return found
@@ -140,7 +141,7 @@ def _the_rest(
     started = time.monotonic()
     more = _one_by_one(fleet, asked, features, names[len(probed) : len(probed) + 4], deadline)
     if (time.monotonic() - started) / max(1, len(more)) < SLOW_SECONDS:
-        return place(fleet, asked, None, "all", features)
+        return place(fleet, asked, None, "all", features, most_steps=MOST_STEPS)
     done = [*probed, *more]
     return done + _one_by_one(fleet, asked, features, names[len(done) :], deadline)
 
@@ -159,7 +160,7 @@ def fits_of(fleet: Fleet, pod: Json, features: Features, deadline: Deadline) -> 
     """Node by node in the order of names, until the time is over or the attempt ends."""
     names = sorted(fleet.nodes)
     try:
-        attempt = PodAttempt.of(fleet, read_pod(pod), features)
+        attempt = PodAttempt.of(fleet, read_pod(pod), features, MOST_STEPS)
     except Malformed as problem:
         return [PodFit(name, "unknown", (f"pod cannot be read: {problem}",)) for name in names[:1]]
     found: list[PodFit] = []

@@ -88,7 +88,13 @@ def fragments_json(found: Fragmentation) -> Json:
             for one in found.profiles
         ],
         "groups": [
-            {"class": one.class_name, "link": one.link, "size": one.size, "node": one.node}
+            {
+                "class": one.class_name,
+                "link": one.link,
+                "size": one.size,
+                "node": one.node,
+                "is_sure": one.is_sure,
+            }
             for one in found.groups
         ],
         "moves": [

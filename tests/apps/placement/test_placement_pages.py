@@ -307,7 +307,7 @@ FRAGMENTS: Json = {
         {"card": "d/n1/gpu-0", "nodes": ["n1"], "in_use": ["gpu-0-1g-0"], "holders": ["ns/held"]}
     ],
     "profiles": [{"name": "1g.10gb", "fits": 6, "cards": 1, "published": 7}],
-    "groups": [{"class": "gpu", "link": "d/pcieRoot", "size": 2, "node": "n2"}],
+    "groups": [{"class": "gpu", "link": "d/pcieRoot", "size": 2, "node": "n2", "is_sure": False}],
     "moves": [{"card": "d/n1/gpu-0", "moves": [{"claim": "ns/held", "to": "n2"}]}],
     "group_moves": [
         {"class": "gpu", "size": 4, "node": "n3", "moves": [{"claim": "ns/other", "to": "n4"}]}
@@ -330,6 +330,7 @@ def test_fragmentation_tells_groups_stranded_cards_room_and_moves(
     assert last_ask().question == {"class": "gpu"}
     for said in (
         "d/pcieRoot",
+        "at least 2",
         "ns/held",
         "1g.10gb",
         "4 of gpu together on n3",

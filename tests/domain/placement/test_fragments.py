@@ -172,3 +172,11 @@ def test_a_larger_group_is_had_by_a_move_that_the_engine_carried_out() -> None:
 
 def test_no_move_is_told_where_everything_is_full() -> None:
     assert of(a_card_each(movable=False)).group_moves == ()
+
+
+def test_a_group_of_partitions_with_too_many_ways_to_search_is_told_as_at_least() -> None:
+    """The first free partition is a whole card; upstream's order backtracks without end."""
+    found = of(mig_node(4))
+    (group,) = [one for one in found.groups if not one.link]
+    assert group.size >= 4
+    assert not group.is_sure

@@ -382,7 +382,13 @@ def test_a_container_that_does_not_start_is_named(mirror: Mirror) -> None:
 def test_fragments_are_told_of_one_class_or_of_all(mirror: Mirror) -> None:
     found = answered(mirror, "fragments", {"class": "gpu"})
     assert (found["cards"], found["free"], found["partial"]) == (2, 2, False)
-    assert found["groups"][0] == {"class": "gpu", "link": "", "size": 2, "node": "n1"}
+    assert found["groups"][0] == {
+        "class": "gpu",
+        "link": "",
+        "size": 2,
+        "node": "n1",
+        "is_sure": True,
+    }
     assert answered(mirror, "fragments", {})["groups"] == found["groups"]
     assert "no device class x" in ask(mirror, "fragments", {"class": "x"}).problem
 
