@@ -44,6 +44,13 @@ class PoolIn(serializers.Serializer):
     params = serializers.DictField(required=False, help_text="The pattern's parameters.")
     path = serializers.ChoiceField(choices=AllocationPath.choices, required=False)
     version = serializers.IntegerField(required=False, help_text="0: the newest approved.")
+    weight = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=100,
+        help_text="Percentage of the requests; given for all pools, or for none.",
+    )
 
 
 class DeploymentIn(serializers.Serializer):
@@ -91,6 +98,8 @@ class PoolOut(serializers.ModelSerializer):
             "params",
             "charge",
             "replicas",
+            "weight",
+            "retiring_at",
             "conditions",
             "pods",
             "claims",
@@ -111,6 +120,10 @@ class DeploymentOut(serializers.ModelSerializer):
     pools = PoolOut(many=True, read_only=True)
     conditions = ConditionOut(many=True, read_only=True)
     drift = serializers.ListField(read_only=True)
+    routing = serializers.DictField(
+        read_only=True,
+        help_text="What the gateway was last seen to say; empty where no gateway carries it.",
+    )
 
     class Meta:
         model = Deployment
@@ -126,6 +139,7 @@ class DeploymentOut(serializers.ModelSerializer):
             "spec",
             "pools",
             "conditions",
+            "routing",
             "drift",
             "proposal",
             "created_at",
@@ -238,10 +252,10 @@ class PreviewApi(Api):
         return self.shown({"manifests": planned.manifests, "quota": lines})
 
 
-class _OneApi(Api):
+class OneDeploymentApi(Api):
     serializer_class = DeploymentOut
 
-    def _editable(self, tenant: str, name: str) -> Deployment:
+    def editable(self, tenant: str, name: str) -> Deployment:
         """The deployment, for an editor whose If-Match names its generation."""
         found = selectors.deployment_of(
             tenant_for(self.request.user, tenant, role=Role.EDITOR), name
@@ -249,16 +263,16 @@ class _OneApi(Api):
         self.require_match(_version(found))
         return found
 
-    def _generation(self, deployment: Deployment) -> int | None:
+    def generation_of(self, deployment: Deployment) -> int | None:
         """What the service must still find: without If-Match the last writer wins."""
         return deployment.generation if "If-Match" in self.request.headers else None
 
-    def _now(self, deployment: Deployment) -> Response:
+    def now(self, deployment: Deployment) -> Response:
         found = selectors.deployment_of(deployment.tenant, deployment.name)
         return self.shown(found, version=_version(found))
 
 
-class DeploymentApi(_OneApi):
+class DeploymentApi(OneDeploymentApi):
     @extend_schema(operation_id="deployments_read", summary="A deployment")
     def get(self, request: Request, tenant: str, name: str) -> Response:
         found = selectors.deployment_of(tenant_for(request.user, tenant), name)
@@ -268,14 +282,14 @@ class DeploymentApi(_OneApi):
         operation_id="deployments_update", summary="Change a deployment", request=DeploymentIn
     )
     def put(self, request: Request, tenant: str, name: str) -> Response:
-        found = self._editable(tenant, name)
+        found = self.editable(tenant, name)
         services.update_deployment(
             actor=self.actor,
             deployment=found,
             asked=asked_from(request.data),
-            generation=self._generation(found),
+            generation=self.generation_of(found),
         )
-        return self._now(found)
+        return self.now(found)
 
     @extend_schema(
         operation_id="deployments_retire",
@@ -283,16 +297,16 @@ class DeploymentApi(_OneApi):
         responses={202: DeploymentOut},
     )
     def delete(self, request: Request, tenant: str, name: str) -> Response:
-        found = self._editable(tenant, name)
+        found = self.editable(tenant, name)
         services.retire_deployment(
-            actor=self.actor, deployment=found, generation=self._generation(found)
+            actor=self.actor, deployment=found, generation=self.generation_of(found)
         )
-        response = self._now(found)
+        response = self.now(found)
         response.status_code = 202
         return response
 
 
-class ScaleApi(_OneApi):
+class ScaleApi(OneDeploymentApi):
     @extend_schema(
         operation_id="deployments_scale",
         summary="Change the replicas of a pool",
@@ -300,18 +314,18 @@ class ScaleApi(_OneApi):
         responses={200: DeploymentOut},
     )
     def post(self, request: Request, tenant: str, name: str) -> Response:
-        found = self._editable(tenant, name)
+        found = self.editable(tenant, name)
         asked = self.asked(ScaleIn)
         services.scale_pool(
             actor=self.actor,
             pool=get_object_or_404(ModelPool, deployment=found, name=asked["pool"]),
             replicas=asked["replicas"],
-            generation=self._generation(found),
+            generation=self.generation_of(found),
         )
-        return self._now(found)
+        return self.now(found)
 
 
-class RestartApi(_OneApi):
+class RestartApi(OneDeploymentApi):
     @extend_schema(
         operation_id="deployments_restart",
         summary="Replace every pod",
@@ -319,8 +333,8 @@ class RestartApi(_OneApi):
         responses={200: DeploymentOut},
     )
     def post(self, request: Request, tenant: str, name: str) -> Response:
-        found = self._editable(tenant, name)
+        found = self.editable(tenant, name)
         services.restart_deployment(
-            actor=self.actor, deployment=found, generation=self._generation(found)
+            actor=self.actor, deployment=found, generation=self.generation_of(found)
         )
-        return self._now(found)
+        return self.now(found)

@@ -34,6 +34,25 @@ def host_of(deployment: Deployment, gateway: ClusterGateway) -> str:
     return f"{deployment.name}.{deployment.tenant.slug}.{gateway.domain}"
 
 
+def url_of(deployment: Deployment) -> str:
+    """Where it answers from outside the cluster, as last seen; "" without a gateway."""
+    seen = deployment.routing
+    if not seen.get("host"):
+        return ""
+    port = seen.get("port")
+    return f"http://{seen['host']}{'' if port in (80, None) else f':{port}'}"
+
+
+def curl_of(deployment: Deployment, path: str) -> str:
+    """Works wherever the gateway's address can be reached, also without an entry in DNS."""
+    url, seen = url_of(deployment), deployment.routing
+    addresses = seen.get("addresses") or []
+    if not url or not addresses:
+        return f"curl {url}{path}" if url else ""
+    port = seen.get("port") or 80
+    return f"curl --connect-to ::{addresses[0]}:{port} {url}{path}"
+
+
 def routing_of(deployment: Deployment) -> Routing | None:
     gateway = gateway_of(deployment.cluster)
     if gateway is None:

@@ -5,7 +5,7 @@ from celery import shared_task
 from apps.catalog.tasks import due
 from apps.common import asks
 from apps.common.models import Ask
-from apps.deployments import observe, reconcile, selectors
+from apps.deployments import observe, reconcile, selectors, sharing
 from apps.deployments.models import Deployment
 from apps.inventory import connections
 from apps.inventory.models import Cluster
@@ -79,6 +79,11 @@ def pod_logs(ask: Ask) -> dict[str, Any]:
     except ClusterError as error:
         raise asks.Unanswerable(error.message) from None
     return {"text": text, "pod": question["pod"]}
+
+
+@asks.answers(sharing.KIND)
+def measured_shares(ask: Ask) -> dict[str, Any]:
+    return sharing.answer(ask)
 
 
 @asks.answers("deployments.try")

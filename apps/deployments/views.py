@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.common import asks, refusals, tables
 from apps.common.etags import etag_of, not_modified, stamp
 from apps.common.htmx import render_page, wants_part
-from apps.deployments import placement, selectors, services
+from apps.deployments import gateways, placement, selectors, services
 from apps.deployments.forms import ScaleForm
 from apps.deployments.models import Deployment
 from apps.deployments.rendering import asked_of, manifests_of
@@ -69,6 +69,8 @@ def deployment_page(request: HttpRequest, tenant: str, name: str) -> HttpRespons
         "range": request.GET.get("range", "1h")[:4],
         "from_outside": endpoint.from_outside(ready) if ready else "",
         "endpoint": endpoint,
+        "gateway_url": gateways.url_of(deployment),
+        "gateway_curl": gateways.curl_of(deployment, endpoint.path),
         "stale": stale,
         "why_not": _why_not(request.user, found),
         "etag": etag,
