@@ -264,6 +264,9 @@ CELERY_REDBEAT_LOCK_TIMEOUT = 20
 STALE_AFTER_SECONDS = env.number(
     "STALE_AFTER_SECONDS", 60, "a cluster not heard of for so long is shown as stale", least=5
 )
+METRICS_TOKENS = env.secrets(
+    "METRICS_TOKENS", "", "bearer tokens that may read /metrics; without any there is no such page"
+)
 ASK_WAIT_MS = env.number(
     "ASK_WAIT_MS", 400, "milliseconds a page waits for an answer before it polls"
 )

@@ -32,6 +32,14 @@ class Table:
     names: tuple[str, ...]
     values: Array
 
+    @property
+    def is_buckets(self) -> bool:
+        """Whether the columns are a histogram's bounds, which are known together or not at all.
+
+        Gauges and counters are known each for itself: a server's first minute has no increments.
+        """
+        return "inf" in self.names
+
     def column(self, name: str) -> Array:
         """A column; NaN all the way where there is none of that name."""
         if name in self.names:
@@ -163,14 +171,20 @@ def summed(tables: Sequence[Table]) -> Table:
     names = tuple(dict.fromkeys(name for table in tables for name in table.names))
     total = np.zeros((len(tables[0].values), len(names)))
     heard = np.zeros(len(total), dtype=bool)
+    some = np.zeros(total.shape, dtype=bool)
+    is_buckets = any(table.is_buckets for table in tables)
     for table in tables:
         values = np.full(total.shape, np.nan)
         values[:, [names.index(name) for name in table.names]] = table.values
         known = ~np.isnan(values).all(axis=1)
-        total[known] += values[known]
+        if is_buckets:
+            total[known] += values[known]
+        else:
+            total += np.nan_to_num(values)
+            some |= ~np.isnan(values)
         heard |= known
     total[~heard] = np.nan
-    return Table(names, total)
+    return Table(names, total if is_buckets else np.where(some, total, np.nan))
 
 
 def steps(table: Table, step: int) -> Table:
@@ -178,6 +192,10 @@ def steps(table: Table, step: int) -> Table:
     values = table.values
     rows = len(values) // step
     cut = values[: rows * step].reshape(rows, step, len(table.names)).astype("f8")
+    if not table.is_buckets:
+        there = ~np.isnan(cut)
+        added = np.where(there, cut, 0.0).sum(axis=1)
+        return Table(table.names, np.where(there.any(axis=1), added, np.nan))
     known = ~np.isnan(cut).all(axis=2)
     # Within a step a bound must be known in every known minute, as across servers.
     total = np.where(known[:, :, None], cut, 0.0).sum(axis=1)
@@ -185,10 +203,10 @@ def steps(table: Table, step: int) -> Table:
     return Table(table.names, total)
 
 
-def known_minutes(table: Table, step: int) -> Array:
-    """How many minutes of each step are known."""
+def known_minutes(table: Table, step: int, name: str) -> Array:
+    """In how many minutes of each step the column is known."""
     rows = len(table.values) // step
-    known = ~np.isnan(table.values[: rows * step]).all(axis=1)
+    known = ~np.isnan(table.column(name)[: rows * step])
     return np.asarray(known.reshape(rows, step).sum(axis=1), dtype="f8")
 
 

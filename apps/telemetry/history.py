@@ -147,7 +147,7 @@ def _values(metric: Metric, tables: list[columns.Table], span: Span) -> list[flo
         return [None] * span.count
     table = columns.summed(tables)
     total = columns.steps(table, span.step)
-    minutes = columns.known_minutes(table, span.step)
+    minutes = columns.known_minutes(table, span.step, metric.name)
     if metric.name in SHARES:
         part = total.column(f"{metric.name}/{PART}").tolist()
         whole = total.column(f"{metric.name}/{WHOLE}").tolist()

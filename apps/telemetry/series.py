@@ -145,15 +145,16 @@ def _values(metric: Metric, statistic: str, tables: Sequence[Table], span: Span)
     minutes = columns.summed(tables)
     table = columns.steps(minutes, span.step)
     # Of the minutes that are known: one that nobody saw must not make a rate smaller.
-    seconds = columns.known_minutes(minutes, span.step) * 60.0
+    counted = metric.name if metric.kind is Kind.COUNTER else "inf"
+    seconds = columns.known_minutes(minutes, span.step, counted) * 60.0
     with np.errstate(divide="ignore", invalid="ignore"):
         if metric.kind is Kind.RATIO:
             part = table.column(f"{metric.name}/{PART}")
             whole = table.column(f"{metric.name}/{WHOLE}")
             return np.where(whole > 0, part / whole, np.nan)
         if metric.kind is Kind.COUNTER:
-            counted = table.column(metric.name)
-            return counted if statistic == "increase" else counted / seconds
+            found = table.column(metric.name)
+            return found if statistic == "increase" else found / seconds
         if statistic in QUANTILES:
             return columns.quantiles(table, QUANTILES[statistic])
         count = table.column("inf")

@@ -1,9 +1,10 @@
 from django.urls import path
 
-from apps.telemetry import source_views, usage_views, views
+from apps.telemetry import export_views, source_views, usage_views, views
 
 app_name = "telemetry"
 urlpatterns = [
+    path("metrics", export_views.own_metrics, name="own-metrics"),
     path("observability/", views.home, name="home"),
     path("observability/figures/", views.figures, name="figures"),
     path("observability/chart/", views.chart, name="chart"),
