@@ -5,7 +5,6 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -16,10 +15,8 @@ from apps.api import lists
 from apps.api.base import Api, ListApi
 from apps.deployments.models import Deployment
 from apps.inventory.models import Cluster
-from apps.rollouts import selectors, services
+from apps.rollouts import access, selectors, services
 from apps.rollouts.models import Decision, GateSample, Migration, Workload
-from apps.tenancy.models import PlatformRole, Role
-from apps.tenancy.selectors import tenant_for, tenants_of
 from domain.errors import InvalidValue
 
 
@@ -104,12 +101,23 @@ class DeploymentName(serializers.Serializer):
     name = serializers.CharField(max_length=40)
 
 
+class ScopeIn(serializers.Serializer):
+    """Instead of deployments by name; the Inventory finds them."""
+
+    kind = serializers.ChoiceField(choices=["tenant", "resource", "node-pool"])
+    names = serializers.ListField(child=serializers.CharField(max_length=253), max_length=100)
+    convert_nodes = serializers.BooleanField(required=False)
+    probe = serializers.BooleanField(required=False)
+    prefer = serializers.ChoiceField(choices=["claims", "bridge"], required=False)
+
+
 class MigrationIn(serializers.Serializer):
     """`settings` is described in docs/migrations.md; without it the defaults hold."""
 
     name = serializers.CharField(max_length=50)
     cluster = serializers.CharField(max_length=50, help_text="Slug of the cluster.")
-    deployments = DeploymentName(many=True)
+    deployments = DeploymentName(many=True, required=False)
+    scope = ScopeIn(required=False)
     settings = serializers.DictField(required=False)
     waves = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField()),
@@ -223,19 +231,17 @@ class MigrationsApi(ListApi):
             actor=self.actor,
             name=asked["name"],
             cluster=cluster,
-            deployments=[self._deployment(one) for one in asked["deployments"]],
+            deployments=[self._deployment(one) for one in asked.get("deployments", ())],
             content=asked.get("settings", {}),
+            scope=asked.get("scope"),
+            tenant=access.scope_tenant(self.actor, asked.get("scope")),
             waves=asked.get("waves", ()),
         )
         url = reverse("api:migration", args=[made.pk], request=request)
         return self.shown(made, version=_version(made), status=201, Location=url)
 
     def _deployment(self, asked: dict[str, str]) -> Deployment:
-        user = self.request.user
-        if isinstance(user, type(self.actor)) and user.has_platform_role(PlatformRole.ADMIN):
-            tenant = get_object_or_404(tenants_of(user), slug=asked["tenant"])
-        else:
-            tenant = tenant_for(user, asked["tenant"], role=Role.EDITOR)
+        tenant = access.tenant_to_move(self.actor, asked["tenant"])
         found = Deployment.objects.filter(tenant=tenant, name=asked["name"], retired_at=None)
         row = found.select_related("tenant", "cluster").first()
         if row is None:

@@ -132,6 +132,7 @@ LOOKS: Final[dict[str, Look]] = {
     "frozen": Look("player-pause", "warn"),
     "left": _OFF,
     "done": _GOOD,
+    "passed": _GOOD,
     # freshness of figures
     "live": Look("activity", "good"),
     "stale": Look("clock-exclamation", "warn"),

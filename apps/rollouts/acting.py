@@ -15,10 +15,10 @@ from apps.audit import services as audit
 from apps.common.refusals import sentence
 from apps.deployments import pools
 from apps.deployments.models import ModelPool
-from apps.rollouts import webhooks
+from apps.rollouts import selectors, webhooks
 from apps.rollouts.gathering import Gathered, release_of
 from apps.rollouts.models import Decision, Drill, Migration, Workload
-from domain.errors import DomainError
+from domain.errors import DomainError, IllegalTransition
 from domain.rollout.actions import Action, Kind, Side
 from domain.rollout.words import FORWARD, Phase, State
 
@@ -104,6 +104,9 @@ def _pool(row: Workload, side: Side | None) -> ModelPool | None:
 def _add_pool(migration: Migration, gathered: Gathered, action: Action, now: datetime) -> None:
     row = _row(gathered, action)
     assert row.deployment is not None and row.pattern_version is not None
+    held = selectors.open_move_of(row.deployment, besides=migration)
+    if held is not None:
+        raise IllegalTransition(f"{row.deployment} is moved by {held.migration} already.")
     pools.add_pool(
         actor=None,
         deployment=row.deployment,

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 
 from apps.deployments.models import Deployment
+from apps.inventory.models import Cluster
 from apps.rollouts.selectors import movable
 from apps.tenancy.models import PlatformRole, Role
 from apps.tenancy.selectors import tenants_of
@@ -20,10 +21,28 @@ class MigrationForm(forms.Form):
     """`content` is what the page shows as YAML too; the fields are the usual part of it."""
 
     name = forms.SlugField(max_length=50, help_text="Lower-case letters, digits and hyphens.")
+    scope = forms.ChoiceField(
+        choices=[
+            ("deployments", "The deployments chosen below"),
+            ("tenant", "Everything of these tenants"),
+            ("resource", "Everything that uses these device-plugin resources"),
+            ("node-pool", "Everything on these node pools, and the nodes themselves"),
+        ],
+        label="What moves",
+        initial="deployments",
+    )
+    cluster = forms.ModelChoiceField(Cluster.objects.none(), empty_label=None)
     deployments = forms.ModelMultipleChoiceField(
         Deployment.objects.none(),
+        required=False,
         widget=forms.CheckboxSelectMultiple,
         help_text="The first one is the canary; the others follow in a wave of their own.",
+    )
+    scope_names = forms.CharField(
+        max_length=1000,
+        required=False,
+        label="Names",
+        help_text="Of tenants, resources such as nvidia.com/gpu, or node pools; by commas.",
     )
     steps = forms.CharField(
         initial=", ".join(str(step.weight) for step in _PLAIN.steps),
@@ -75,6 +94,9 @@ class MigrationForm(forms.Form):
             own = tenants_of(user).filter(members__user=user, members__role__gte=Role.EDITOR)
             rows = rows.filter(tenant__in=own)
         field.queryset = rows.distinct().order_by("tenant__slug", "name")
+        clusters = self.fields["cluster"]
+        assert isinstance(clusters, forms.ModelChoiceField)
+        clusters.queryset = Cluster.objects.filter(retired_at=None)
         field.label_from_instance = _label  # type: ignore[method-assign,assignment]
 
     def content(self) -> dict[str, Any]:
@@ -89,6 +111,12 @@ class MigrationForm(forms.Form):
         if text := self.cleaned_data["more"].strip():
             found |= _yaml(text)
         return settings_content(settings_from(found))
+
+    def chosen(self) -> dict[str, Any]:
+        """The scope, or what was chosen by name."""
+        data = self.cleaned_data
+        names = [name.strip() for name in data["scope_names"].split(",") if name.strip()]
+        return {"kind": data["scope"], "names": names}
 
     def _steps(self) -> list[dict[str, int]]:
         hold = self.cleaned_data["hold_seconds"]

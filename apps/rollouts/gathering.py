@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from apps.catalog import selectors as catalog
@@ -11,7 +12,7 @@ from apps.deployments.models import Deployment, ModelPool
 from apps.inventory import selectors as inventory
 from apps.inventory import writing
 from apps.inventory.models import Mode
-from apps.rollouts import selectors, shares
+from apps.rollouts import asking, selectors, shares
 from apps.rollouts.models import Delivery, Drill, Migration, Study, Workload
 from apps.rollouts.sampling import gates_at
 from apps.telemetry import measure as telemetry
@@ -242,9 +243,8 @@ def _unresolved(
         if gate.metric == PROMQL or gate.dry_run or not METRICS[gate.metric].of_pool:
             continue
         asked: dict[str, Any] = {"statistic": gate.chosen_statistic}
-        figure = telemetry.measure(
-            migration.cluster, gate.metric, Scope.of_pool(old), start, now, **asked
-        )
+        window = (migration.cluster, gate.metric, Scope.of_pool(old), start, now)
+        figure = asking.figure(partial(telemetry.measure, *window, **asked))
         if figure.state in _MISSING:
             missing.append(f"{gate.name} ({figure.state})")
     return tuple(missing)

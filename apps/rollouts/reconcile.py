@@ -60,7 +60,11 @@ def _run(migration_id: int, told: datetime | None) -> Action | None:
 
 def _look(migration: Migration, now: datetime) -> None:
     """Take what is due: the stage's study, and a sample of every gate that is judged now."""
-    looks.advance(migration)
+    try:
+        looks.advance(migration)
+    except Exception:
+        # The stage waits for its study; gates and the way back do not.
+        log.exception("stage not looked at", name=migration.name)
     settings = plan_of(migration, now).settings
     for move in moves_of(migration):
         if move.deployment is None:

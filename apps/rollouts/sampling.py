@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from apps.deployments.models import ModelPool
+from apps.rollouts import asking
 from apps.rollouts.models import GateSample, Migration, Workload
 from apps.rollouts.shares import share_of
 from apps.telemetry import measure as telemetry
@@ -101,15 +102,19 @@ def _side(
 ) -> Side:
     cluster, statistic = migration.cluster, gate.chosen_statistic
     if gate.metric == PROMQL:
-        return Side(telemetry.promql(cluster, resolved(gate.query, pool), end))
+        query = resolved(gate.query, pool)
+        return Side(asking.figure(lambda: telemetry.promql(cluster, query, end)))
     known = METRICS[gate.metric]
     scope = Scope.of_pool(pool) if known.of_pool else Scope()
     asked: dict[str, Any] = {"statistic": statistic}
-    figure = telemetry.measure(cluster, gate.metric, scope, start, end, **asked)
-    requests = telemetry.requests(cluster, scope, start, end) if known.per_request else None
+    window = (cluster, gate.metric, scope, start, end)
+    figure = asking.figure(lambda: telemetry.measure(*window, **asked))
+    requests = None
+    if known.per_request:
+        requests = asking.figure(lambda: telemetry.requests(cluster, scope, start, end))
     pods: dict[str, Figure] = {}
     if gate.worst_pod and known.of_pool:
-        pods = telemetry.per_pod(cluster, gate.metric, scope, start, end, **asked)
+        pods = asking.figures(lambda: telemetry.per_pod(*window, **asked))
     return Side(figure, requests, pods)
 
 

@@ -49,12 +49,13 @@ def due() -> list[int]:
     return list(rows.values_list("pk", flat=True)[:1000])
 
 
-def open_move_of(deployment: Deployment) -> Workload | None:
-    """The move of a migration that is not over, which holds the deployment."""
+def open_move_of(deployment: Deployment, *, besides: Migration | None = None) -> Workload | None:
+    """The move of a migration under way (another one than `besides`) that holds the deployment."""
+    rows = Workload.objects.filter(
+        deployment=deployment, migration__ended_at=None, migration__started_at__isnull=False
+    )
     return (
-        Workload.objects.filter(
-            deployment=deployment, migration__ended_at=None, migration__started_at__isnull=False
-        )
+        (rows.exclude(migration=besides) if besides else rows)
         .exclude(phase__in=[one.value for one in MOVE_ENDS])
         .select_related("migration")
         .first()

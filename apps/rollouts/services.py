@@ -12,7 +12,7 @@ from apps.deployments.models import Deployment
 from apps.inventory.models import Cluster
 from apps.rollouts import selectors, webhooks
 from apps.rollouts.models import Decision, Delivery, Migration, Wave, Workload
-from apps.tenancy.models import User
+from apps.tenancy.models import Tenant, User
 from domain.errors import IllegalTransition, InvalidValue
 from domain.rollout.deciding import PAST_RETURN
 from domain.rollout.settings import settings_content, settings_from
@@ -28,28 +28,31 @@ def create_migration(
     actor: User | None,
     name: str,
     cluster: Cluster,
-    deployments: Sequence[Deployment],
     content: dict[str, Any],
+    deployments: Sequence[Deployment] = (),
     scope: dict[str, Any] | None = None,
+    tenant: Tenant | None = None,
     waves: Sequence[Sequence[str]] = (),
 ) -> Migration:
-    """A draft over these deployments; nothing happens before it is started.
+    """A draft over these deployments, or over a scope; nothing happens before it is started.
+
+    `scope` is {"kind": "tenant" | "resource" | "node-pool", "names": [...], "convert_nodes": bool};
+    its deployments are found by the Inventory. `tenant` limits it to one tenant's.
 
     `content` is what domain.rollout.settings reads. `waves` names deployments in the order in which
     they go, the first is the canary; without it the first deployment is the canary and the others
     follow one at a time. Raises InvalidValue naming the field.
     """
     settings = settings_from(content)
-    if not deployments:
-        raise InvalidValue("Choose at least one deployment.", field="deployments")
+    scope = _scope(deployments, scope or {})
     if len(deployments) > MOST_WORKLOADS:
         raise InvalidValue(f"{MOST_WORKLOADS} deployments at most.", field="deployments")
     tenants = {deployment.tenant_id for deployment in deployments}
     migration = Migration(
         name=name,
         cluster=cluster,
-        tenant=deployments[0].tenant if len(tenants) == 1 else None,
-        scope=scope or {"kind": "deployments", "names": [str(one) for one in deployments]},
+        tenant=deployments[0].tenant if len(tenants) == 1 else tenant,
+        scope=scope,
         settings=settings_content(settings),
         wanted={"approved": []},
         created_by=actor,
@@ -62,21 +65,52 @@ def create_migration(
     return migration
 
 
+SCOPES = ("deployments", "tenant", "resource", "node-pool")
+
+
+def _scope(deployments: Sequence[Deployment], given: dict[str, Any]) -> dict[str, Any]:
+    """The scope as it is kept; raise InvalidValue for one that names nothing."""
+    kind = given.get("kind", "deployments")
+    if kind not in SCOPES:
+        raise InvalidValue(f"One of {', '.join(SCOPES)}.", field="scope.kind")
+    if kind == "deployments":
+        names = [f"{one.tenant.slug}/{one.name}" for one in deployments]
+        field, what = "deployments", "Choose at least one deployment."
+    else:
+        names = [str(name) for name in given.get("names") or ()]
+        field, what = "scope.names", f"Name at least one {kind.replace('-', ' ')}."
+    if not names:
+        raise InvalidValue(what, field=field)
+    return dict(given) | {"kind": kind, "names": names}
+
+
 def _make_waves(
     migration: Migration, deployments: Sequence[Deployment], waves: Sequence[Sequence[str]]
 ) -> None:
-    names = [str(one) for one in deployments]
-    order = [list(wave) for wave in waves] or [names[:1], names[1:]]
-    known = [name for wave in order for name in wave]
-    if sorted(known) != sorted(names):
-        raise InvalidValue("Waves name each chosen deployment once.", field="waves")
+    order = _ordered(deployments, waves) if waves else [deployments[:1], deployments[1:]]
     for number, wave in enumerate(one for one in order if one):
         row = Wave.objects.create(
             migration=migration, number=number, name="Canary" if not number else f"Wave {number}"
         )
-        for deployment in deployments:
-            if str(deployment) in wave:
-                _make_workload(migration, row, deployment)
+        for deployment in wave:
+            _make_workload(migration, row, deployment)
+
+
+def _ordered(
+    deployments: Sequence[Deployment], waves: Sequence[Sequence[str]]
+) -> list[list[Deployment]]:
+    """The deployments as `waves` names them, by name or by tenant/name."""
+    left, order = list(deployments), []
+    for wave in waves:
+        names = set(wave)
+        found = [one for one in left if {one.name, f"{one.tenant.slug}/{one.name}"} & names]
+        if len(found) != len(names):
+            raise InvalidValue("Waves name each chosen deployment once.", field="waves")
+        order.append(found)
+        left = [one for one in left if one not in found]
+    if left:
+        raise InvalidValue(f"No wave names {left[0]}.", field="waves")
+    return order
 
 
 def _make_workload(migration: Migration, wave: Wave, deployment: Deployment) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from apps.deployments import routing as deployed
 from apps.deployments.models import Deployment, ModelPool
 from apps.deployments.rendering import standing
+from apps.rollouts import asking
 from domain import routing
 from domain.figures import Figure
 
@@ -24,7 +25,7 @@ def share_of(
     """What was measured of `pool`; None when the window is empty or the pool is going."""
     if end <= start:
         return None
-    found = deployed.measured_share(deployment, start, end).get(pool.name)
+    found = asking.figures(lambda: deployed.measured_share(deployment, start, end)).get(pool.name)
     return Share(found, float(found.total or 0)) if found is not None else None
 
 

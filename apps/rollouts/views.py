@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from apps.common import refusals, tables
 from apps.common.etags import etag_of, not_modified, stamp
 from apps.common.htmx import posted, render_page, wants_part
-from apps.rollouts import charts, selectors, services, showing
+from apps.rollouts import access, charts, selectors, services, showing
 from apps.rollouts.forms import MigrationForm, ReasonForm
 from apps.rollouts.models import Migration, Workload
 from apps.rollouts.tables import MIGRATIONS
@@ -56,15 +56,18 @@ def migration_new(request: HttpRequest) -> HttpResponse:
 
 
 def _create(request: HttpRequest, form: MigrationForm) -> Migration | None:
-    chosen = list(form.cleaned_data["deployments"])
     actor: Any = request.user
+    scope = form.chosen()
+    by_name = scope["kind"] == "deployments"
     try:
         made = services.create_migration(
             actor=actor,
             name=form.cleaned_data["name"],
-            cluster=chosen[0].cluster,
-            deployments=chosen,
+            cluster=form.cleaned_data["cluster"],
+            deployments=list(form.cleaned_data["deployments"]) if by_name else (),
             content=form.content(),
+            scope=None if by_name else scope,
+            tenant=access.scope_tenant(actor, scope),
         )
     except refusals.Refusal as refusal:
         refusals.show(form, refusal)

@@ -148,7 +148,7 @@ def _shadow(plan: Plan, seen: Seen, now: datetime) -> Action:
     if study.state == "no-data" and "accept:shadow" not in seen.wishes.approved:
         text = f"It could not be told whether everything fits: {study.summary}"
         return wait("shadow-no-data", text, owner=PLATFORM)
-    action = _enter(seen, plan, Stage.CANARY, f"Shadow: {study.summary or 'all fits'}.")
+    action = _enter(seen, plan, Stage.CANARY, f"Shadow: {study.summary.rstrip('.') or 'all fits'}.")
     if action.kind is Kind.WAIT:
         return action
     return hooked(plan, seen, "confirm", "canary", None) or action

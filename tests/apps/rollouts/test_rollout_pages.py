@@ -77,6 +77,8 @@ def test_a_draft_is_drawn_up_and_started_by_hand(
     assert "vision/chat in lab" in client.get("/migrations/+new/").content.decode()
     form = {
         "name": "chat-to-claims",
+        "scope": "deployments",
+        "cluster": chat.cluster_id,
         "deployments": [chat.pk],
         "steps": "10, 50, 100",
         "hold_seconds": 30,
@@ -102,6 +104,8 @@ def test_a_draft_that_cannot_be_is_refused_beside_its_field(
     client.force_login(alice)
     form = {
         "name": "half",
+        "scope": "deployments",
+        "cluster": chat.cluster_id,
         "deployments": [chat.pk],
         "steps": "50, 80",
         "hold_seconds": 30,
