@@ -16,6 +16,7 @@ from django.urls import NoReverseMatch, reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.tenancy.selectors import sees_anything
 from portal.navigation import scope_of
 
 log = structlog.get_logger(__name__)
@@ -79,7 +80,9 @@ HOME_PARTS = {
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
     query = scope_of(request).query
-    parts = {}
+    parts: dict[str, str] = {}
+    if not sees_anything(request.user):
+        return render(request, "home.html", {"parts": parts})
     for name, url_name in HOME_PARTS.items():
         with suppress(NoReverseMatch):
             parts[name] = reverse(url_name) + query

@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.catalog import matching, selectors, services
+from apps.catalog import matching, selectors, services, steps
 from apps.catalog.forms import (
     PatternForm,
     PatternMetaForm,
@@ -51,6 +51,7 @@ def pattern_list(request: HttpRequest) -> HttpResponseBase:
         "catalog/patterns.html",
         revision=selectors.pattern_revision,
         context={"is_admin": is_admin(request)},
+        may_make=is_admin(request),
     )
 
 
@@ -159,11 +160,7 @@ def _editor(
 
 
 def _saved(request: HttpRequest, version: PatternVersion) -> HttpResponse:
-    if "submit" in request.POST:
-        services.submit(actor=request.user, version=version)  # type: ignore[arg-type]
-        messages.success(request, f"{version} waits for an approver.")
-    else:
-        messages.success(request, f"{version} is saved as a draft.")
+    steps.saved(request, version)
     return redirect("catalog:pattern", version.pattern.slug)
 
 
@@ -195,20 +192,13 @@ def pattern_step(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     """Submit the draft, or withdraw the newest approved version."""
     require_platform(request.user, PlatformRole.ADMIN)
     pattern = get_object_or_404(ClaimPattern, slug=slug)
-    actor: Any = request.user
-    try:
-        if step == "submit":
-            draft = pattern.versions.first()
-            if draft is not None:
-                services.submit(actor=actor, version=draft)
-                messages.success(request, f"{draft} waits for an approver.")
-        else:
-            version = selectors.approved_pattern_version(slug)
-            if version is not None:
-                services.withdraw(actor=actor, version=version, text=request.POST.get("text", ""))
-                messages.success(request, f"{version} is withdrawn; what runs on it runs on.")
-    except refusals.Refusal as refusal:
-        messages.error(request, refusals.sentence(refusal))
+    steps.take(
+        request,
+        step,
+        draft=pattern.versions.first(),
+        approved=selectors.approved_pattern_version(slug),
+        consequence="what runs on it runs on",
+    )
     return redirect("catalog:pattern", slug)
 
 

@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.catalog import matching, selectors, services
+from apps.catalog import matching, selectors, services, steps
 from apps.catalog.forms import (
     ClassContentForm,
     ClassForm,
@@ -41,6 +41,7 @@ def class_list(request: HttpRequest) -> HttpResponseBase:
         "catalog/classes.html",
         revision=selectors.class_revision,
         context={"is_admin": is_admin(request)},
+        may_make=is_admin(request),
     )
 
 
@@ -137,12 +138,7 @@ def _editor(
 
 
 def _saved(request: HttpRequest, version: ClassVersion) -> HttpResponse:
-    """Save as a draft, or at once put it before the approvers."""
-    if "submit" in request.POST:
-        services.submit(actor=request.user, version=version)  # type: ignore[arg-type]
-        messages.success(request, f"{version} waits for an approver.")
-    else:
-        messages.success(request, f"{version} is saved as a draft.")
+    steps.saved(request, version)
     return redirect("catalog:class", version.device_class.name)
 
 
@@ -172,20 +168,13 @@ def class_step(request: HttpRequest, name: str, step: str) -> HttpResponse:
     """Submit the draft, or withdraw the approved version."""
     require_platform(request.user, PlatformRole.ADMIN)
     device_class = get_object_or_404(DeviceClass, name=name)
-    actor: Any = request.user
-    try:
-        if step == "submit":
-            version = selectors.latest_class_version(device_class)
-            if version is not None:
-                services.submit(actor=actor, version=version)
-                messages.success(request, f"{version} waits for an approver.")
-        else:
-            version = selectors.approved_class_version(device_class)
-            if version is not None:
-                services.withdraw(actor=actor, version=version, text=request.POST.get("text", ""))
-                messages.success(request, f"{version} is withdrawn and leaves its clusters.")
-    except refusals.Refusal as refusal:
-        messages.error(request, refusals.sentence(refusal))
+    steps.take(
+        request,
+        step,
+        draft=selectors.latest_class_version(device_class),
+        approved=selectors.approved_class_version(device_class),
+        consequence="leaves its clusters",
+    )
     return redirect("catalog:class", name)
 
 

@@ -111,7 +111,7 @@ def summary_of(deployment: Deployment) -> Summary:
     for kind, word in WORDS.items():
         for conditions in told:
             if conditions[kind]["status"] != "True":
-                if kind == "Applied" and conditions[kind]["status"] == "Unknown":
+                if kind == "Applied" and conditions[kind]["reason"] == "NotYetKnown":
                     word = "Applying"
                 text = " ".join([*notes, conditions[kind]["message"]])
                 return Summary(word, text, ready, wanted)

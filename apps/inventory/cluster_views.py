@@ -41,6 +41,7 @@ def cluster_list(request: HttpRequest) -> HttpResponseBase:
         "inventory/clusters.html",
         revision=selectors.clusters_revision,
         context=lambda: {"is_admin": _is_admin(request), "switch": selectors.write_switch()},
+        may_make=_is_admin(request),
     )
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import NoReverseMatch, reverse
@@ -17,7 +17,7 @@ from apps.inventory.slicemap import slicemap
 from apps.inventory.tables import DEVICES, NODES, device_url
 from apps.inventory.words import MODES, PATHS, node_word, state_of
 from apps.tenancy.models import PlatformRole
-from apps.tenancy.selectors import require_platform
+from apps.tenancy.selectors import require_platform, sees_anything
 from domain.inventory import Tally
 
 TOP_PRODUCTS, TOP_FAULTS = 8, 6
@@ -151,7 +151,9 @@ def freshness_part(request: HttpRequest) -> HttpResponse:
 @require_GET
 @login_required
 def summary_part(request: HttpRequest) -> HttpResponse:
-    """Cards in use and free, by model; what needs a look (S1)."""
+    """Cards in use and free, by model; what needs a look (S1). For members of some tenant too."""
+    if not sees_anything(request.user):
+        raise Http404
     slug = request.GET.get("cluster", "")
     kinds = selectors.revision_of("cards", cluster=slug)
     fresh = selectors.freshness(slug)

@@ -23,6 +23,11 @@ def tenants_of(user: Any) -> QuerySet[Tenant]:
     return own if only is None else own.filter(pk=only)
 
 
+def sees_anything(user: Any) -> bool:
+    """False for somebody who has logged in and belongs nowhere yet."""
+    return bool(user.is_platform) or tenants_of(user).exists()
+
+
 def role_in(user: Any, tenant: Tenant) -> Role | None:
     if getattr(user, "only_tenant_id", None) not in (None, tenant.pk):
         return None

@@ -40,6 +40,7 @@ def tenant_list(request: HttpRequest) -> HttpResponseBase:
         "tenancy/list.html",
         revision=lambda: selectors.revision(request.user),
         context={"may_create": _is_admin(request)},
+        may_make=_is_admin(request),
     )
 
 

@@ -59,9 +59,10 @@ class Listing:
         rows: QuerySet[Any],
         *,
         unavailable: Unavailable | None = None,
+        may_make: bool = True,
     ) -> None:
         self.request, self.table, self.unavailable = request, table, unavailable
-        self._all = rows
+        self._all, self.may_make = rows, may_make
         self.search = request.GET.get("q", "").replace("\0", "").strip()[:100]
         self.filterset: FilterSet | None = (
             table.filters(request.GET, queryset=rows, request=request) if table.filters else None
@@ -318,7 +319,7 @@ class Listing:
     @property
     def none_yet_url(self) -> str:
         name = self.table.none_yet[1]
-        return reverse(name) if name else ""
+        return reverse(name) if name and self.may_make else ""
 
 
 def _said(bound: Any, text: str) -> str:

@@ -25,6 +25,7 @@ def respond(
     revision: Callable[[], str] | None = None,
     context: dict[str, Any] | Callable[[], dict[str, Any]] | None = None,
     unavailable: Unavailable | None = None,
+    may_make: bool = True,
 ) -> HttpResponseBase:
     """The list as a page, as its part for htmx, or as a file with `?export=csv` or `json`.
 
@@ -32,13 +33,14 @@ def respond(
     on, as a text that changes with them; while it stands, the part answers 304 and no other query
     runs: what asks the database to make `rows` or `context` is given as a function. A list without
     a revision is sent anew each time. `context` is for the page around the list, not for the part.
+    `may_make` is false for people who could not use the link of an empty list's `none_yet`.
     """
     etag = etag_of(request, revision()) if revision else ""
     is_part = wants_part(request)
     if is_part and (answer := not_modified(request, etag)):
         return answer
     found = rows() if callable(rows) else rows
-    listing = Listing(request, table, found, unavailable=unavailable)
+    listing = Listing(request, table, found, unavailable=unavailable, may_make=may_make)
     if (form := request.GET.get("export")) in ("csv", "json") and not unavailable:
         return export_response(listing, form)
     listing.etag = etag

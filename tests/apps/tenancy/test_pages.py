@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.tenancy.models import Member, Role, Tenant
+from apps.tenancy.models import Member, Role, Tenant, User
 
 pytestmark = pytest.mark.django_db
 ONE = "/tenants/vision/"
@@ -76,3 +76,11 @@ def test_only_an_admin_retires(client: Client, alice: Any, admin: Any, tenant: T
     login(client, admin).post(f"{ONE}retire/")
     tenant.refresh_from_db()
     assert tenant.retired_at is not None
+
+
+def test_who_belongs_nowhere_sees_how_to_belong_and_no_figure(client: Client) -> None:
+    client.force_login(User.objects.create_user("newcomer"))
+    assert "You are in no tenant yet" in client.get("/").text
+    assert client.get("/parts/accelerators/").status_code == 404
+    page = client.get("/tenants/").text
+    assert "Nothing here yet" in page and "Make a tenant" not in page
