@@ -26,12 +26,13 @@ class Parent:
     section: str = ""
 
     def is_meant(self, ref: Raw, default_namespace: str) -> bool:
+        """A reference without a section is to all listeners; those of InferencePools have none."""
         return (
             ref.get("kind", "Gateway") == "Gateway"
             and ref.get("group", GATEWAY_GROUP) == GATEWAY_GROUP
             and ref.get("name") == self.name
             and ref.get("namespace", default_namespace) == self.namespace
-            and self.section in ("", ref.get("sectionName", ""))
+            and (not self.section or ref.get("sectionName", self.section) == self.section)
         )
 
 

@@ -85,6 +85,13 @@ def test_silence_and_old_words_are_waited_for(parents: tuple[dict[str, Any], ...
     assert judged(pools=[pool("main", 95), pool("dra", 5, *parents or ({},))]).status == "Unknown"
 
 
+def test_a_pools_parent_has_no_section_and_is_meant_all_the_same() -> None:
+    parent = Parent("infra", "shared", "web")
+    assert gateways.told(thing(said()), parent).is_taken
+    other = said() | {"parentRef": said()["parentRef"] | {"sectionName": "other"}}
+    assert not gateways.told(thing(other), parent).is_current
+
+
 def test_a_refusal_is_told_in_the_gateways_words() -> None:
     found = judged(route=thing(said(resolved="False")))
     assert (found.status, found.reason) == ("False", "R")
