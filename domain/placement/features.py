@@ -91,6 +91,11 @@ class Features:
         """
         return self.channel != "stable"
 
+    @property
+    def knows_skipped_operations(self) -> bool:
+        """Whether the running variant looks at `skipNodeOperations` at all, gate or no gate."""
+        return self.channel == "experimental"
+
 
 def _spelled(field: str) -> str:
     return "".join(part.capitalize() for part in field.split("_"))

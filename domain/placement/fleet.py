@@ -20,6 +20,7 @@ from domain.placement.pools import View, gather
 from domain.placement.published import read_node, read_slice, read_taint_rule
 from domain.placement.slices import SliceIndex
 from domain.placement.versions import as_v1
+from domain.placement.views import Views
 
 Key = tuple[str, str, str]
 """Kind, namespace, name."""
@@ -65,7 +66,7 @@ class Fleet:
     pods: PodIndex = field(default_factory=PodIndex)
     faults: Mapping[Key, Fault] = field(default_factory=dict)
     ledgers: dict[bool, Ledger] = field(default_factory=dict, repr=False, compare=False)
-    views: dict[Hashable, dict[str, View]] = field(default_factory=dict, repr=False, compare=False)
+    views: dict[Hashable, Views] = field(default_factory=dict, repr=False, compare=False)
     albums: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -96,10 +97,13 @@ class Fleet:
             features.compatibility_groups,
             features.fixed_node_selectors,
         )
-        views = self.views.setdefault(switches, {})
+        views = self.views.get(switches)
+        if views is None:
+            views = self.views[switches] = Views()
         found = views.get(node.name)
         if found is None:
-            found = views[node.name] = View.of(gather(self, node, features))
+            found = View.of(gather(self, node, features))
+            views.put(node.name, found)
         return found
 
     def slices_on(self, node_name: str) -> Sequence[Slice]:
@@ -157,18 +161,14 @@ class _Work:
             return {}
         return {key: album.without(self.stale) for key, album in self.fleet.albums.items()}
 
-    def _views(self) -> dict[Hashable, dict[str, View]]:
+    def _views(self) -> dict[Hashable, Views]:
         """Of the nodes that nothing of this concerns."""
         if self.stale is None:
             return {}
         known = self.fleet.views
         if not self.stale:
             return known
-        kept = {switches: dict(views) for switches, views in known.items()}
-        for views in kept.values():
-            for name in self.stale:
-                views.pop(name, None)
-        return kept
+        return {switches: views.without(self.stale) for switches, views in known.items()}
 
     def upsert(self, raw: Mapping[str, Any]) -> None:
         key = _key(raw)

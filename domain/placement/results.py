@@ -65,7 +65,7 @@ def _result(claim: Claim, index: int, pick: Pick, features: Features) -> dict[st
         found["shareID"] = _share_id(claim, index)
     if pick.consumed:
         found["consumedCapacity"] = {name: str(amount) for name, amount in pick.consumed.items()}
-    if pick.slice.skipped_operations:
+    if pick.slice.skipped_operations and features.knows_skipped_operations:
         found["skipNodeOperations"] = list(pick.slice.skipped_operations)
     return found
 

@@ -82,7 +82,8 @@ class Site:
             raise NodeError("invalid resource pools were encountered")
 
     def supports_operations(self, one: Slice) -> bool:
-        if not one.skipped_operations:
+        """Upstream's other variants know nothing of operations that are skipped (KEP-5945)."""
+        if not one.skipped_operations or not self.features.knows_skipped_operations:
             return True
         declared = OPTIONAL_OPERATIONS in self.node.declared_features
         return self.features.optional_node_operations and declared

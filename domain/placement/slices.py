@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from domain.placement.devices import PoolID, Slice
+from domain.placement.layered import Layered
 
 Rows = tuple[Slice, ...]
 
@@ -12,17 +13,17 @@ Rows = tuple[Slice, ...]
 class SliceIndex:
     """Changed only while a fleet is being made; afterwards it is shared and left alone."""
 
-    by_name: dict[str, Slice] = field(default_factory=dict)
-    by_node: dict[str, Rows] = field(default_factory=dict)
-    by_pool: dict[PoolID, Rows] = field(default_factory=dict)
+    by_name: Layered[str, Slice] = field(default_factory=Layered)
+    by_node: Layered[str, Rows] = field(default_factory=Layered)
+    by_pool: Layered[PoolID, Rows] = field(default_factory=Layered)
     shared: Rows = ()
     device_count: int = 0
 
     def copy(self) -> "SliceIndex":
         return SliceIndex(
-            dict(self.by_name),
-            dict(self.by_node),
-            dict(self.by_pool),
+            self.by_name.copy(),
+            self.by_node.copy(),
+            self.by_pool.copy(),
             self.shared,
             self.device_count,
         )
@@ -57,7 +58,7 @@ class SliceIndex:
 
 
 def _move[K](
-    index: dict[K, Rows],
+    index: Layered[K, Rows],
     key_before: K | None,
     key_now: K | None,
     before: Slice | None,

@@ -68,19 +68,19 @@ class Album:
 
     def crowd(self, ledger: Ledger) -> Crowd:
         """Kept as long as nothing changes, and brought up to date row by row."""
-        known = self.known_crowd(ledger)
-        if known is None:
-            known = self._crowd = self._updated(self._crowd, ledger)
+        known = self._crowd
+        if known is None or self._outdated or known.revision != ledger.revision:
+            known = self._crowd = self._updated(known, ledger)
             self._outdated = frozenset()
             ledger.follow()
         return known
 
-    def known_crowd(self, ledger: Ledger) -> Crowd | None:
-        """If it costs nothing."""
+    def near_crowd(self, ledger: Ledger) -> Crowd | None:
+        """If it costs little: nothing is known yet, or of a state too far back, otherwise."""
         known = self._crowd
-        if known is None or self._outdated or known.revision != ledger.revision:
+        if known is None or known.revision not in (ledger.revision, ledger.seen):
             return None
-        return known
+        return self.crowd(ledger)
 
     def _updated(self, known: Crowd | None, ledger: Ledger) -> Crowd:
         if known is None or known.revision not in (ledger.revision, ledger.seen):

@@ -64,7 +64,7 @@ class Decisions(Sequence[Decision]):
         start: rows before it are known not to fit.
         """
         query = attempt.query(claims, content)
-        crowd = attempt.album.known_crowd(attempt.ledger)
+        crowd = attempt.album.near_crowd(attempt.ledger)
         if crowd is not None and not (start or query.columns or attempt.album.strangers):
             count = _first_of(attempt, query, claims, crowd)
             if count >= 0:

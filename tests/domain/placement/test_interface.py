@@ -132,3 +132,19 @@ def test_what_is_not_modelled_is_said() -> None:
     assert place_pod(fleet, spread).considered_not == ("topology spread",)
     (decision,) = place(fleet, [claim()], features=Features.preset("1.34"))
     assert "random order" in decision.considered_not[0]
+
+
+def test_a_scheduler_that_does_not_know_skipped_operations_takes_the_device_all_the_same() -> None:
+    """Found by generated case 300072093. The variant that knows them wants its gate and the
+    node's word; the others do not look at the field, and do not write it."""
+    skipping = published(device("gpu-0"))
+    skipping["spec"]["skipNodeOperations"] = ["NodePrepareResources", "NodeUnprepareResources"]
+    fleet = Fleet.build([node("node-0"), skipping, device_class()])
+    (running,) = place(fleet, [claim()], mode="all", features=Features.preset("1.37"))
+    assert running.fits
+    results = running.allocations[0]["devices"]["results"]
+    assert "skipNodeOperations" not in results[0]
+    everything = Features.preset("all")
+    assert not place(fleet, [claim()], mode="all", features=everything)[0].fits
+    experimental = Features(derived_attributes=True)
+    assert not place(fleet, [claim()], mode="all", features=experimental)[0].fits
