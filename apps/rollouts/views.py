@@ -10,10 +10,10 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.common import refusals, tables
+from apps.common import refusals, secrets, tables
 from apps.common.etags import etag_of, not_modified, stamp
 from apps.common.htmx import posted, render_page, wants_part
-from apps.rollouts import access, charts, selectors, services, showing
+from apps.rollouts import access, charts, selectors, services, showing, webhooks
 from apps.rollouts.forms import MigrationForm, ReasonForm
 from apps.rollouts.models import Migration, Workload
 from apps.rollouts.tables import MIGRATIONS
@@ -99,8 +99,19 @@ def migration_settings(request: HttpRequest, migration_id: int) -> HttpResponse:
         "migration": migration,
         "settings": diffs.to_yaml(migration.settings),
         "deliveries": migration.deliveries.all()[:100],
+        "secret": _secret_for(request.user, migration),
     }
     return render(request, "rollouts/settings.html", context)
+
+
+def _secret_for(user: Any, migration: Migration) -> str:
+    """The key that receivers check signatures with, for those who may steer; "" without hooks."""
+    if not migration.settings.get("hooks") or selectors.may_steer(user, migration):
+        return ""
+    try:
+        return webhooks.secret_of(migration)
+    except secrets.Undecryptable as error:
+        return f"It cannot be opened: {error}"
 
 
 def _gate_of(migration: Migration, name: str) -> Gate:
