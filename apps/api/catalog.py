@@ -17,6 +17,7 @@ from apps.catalog import selectors, services
 from apps.catalog.models import (
     ClaimPattern,
     ClassInCluster,
+    ClassVersion,
     DeviceClass,
     PatternVersion,
     VersionState,
@@ -105,6 +106,21 @@ def _admin(request: Request) -> None:
     require_platform(request.user, PlatformRole.ADMIN)
 
 
+class SubmitApi(Api):
+    """Puts the draft of something that has versions before the approvers."""
+
+    serializer_class = ApprovalOut
+
+    def submit(self, of: DeviceClass | ClaimPattern) -> Response:
+        version: Any = get_object_or_404(of.versions, state=VersionState.DRAFT)
+        return submitted(self, services.submit(actor=self.actor, version=version))
+
+
+class WithdrawApi(Api):
+    def withdraw(self, version: ClassVersion | PatternVersion) -> None:
+        services.withdraw(actor=self.actor, version=version, **self.asked(TextIn))
+
+
 # --- Device classes -------------------------------------------------------------------------
 def _class(name: str) -> DeviceClass:
     rows = selectors.classes().prefetch_related("versions__author")
@@ -162,9 +178,7 @@ class ClassDraftApi(Api):
         return self.shown(_class(name))
 
 
-class ClassSubmitApi(Api):
-    serializer_class = ApprovalOut
-
+class ClassSubmitApi(SubmitApi):
     @extend_schema(
         operation_id="device_classes_submit",
         summary="Put the draft before the approvers",
@@ -173,11 +187,10 @@ class ClassSubmitApi(Api):
     )
     def post(self, request: Request, name: str) -> Response:
         _admin(request)
-        version = get_object_or_404(_class(name).versions, state=VersionState.DRAFT)
-        return submitted(self, services.submit(actor=self.actor, version=version))
+        return self.submit(_class(name))
 
 
-class ClassWithdrawApi(Api):
+class ClassWithdrawApi(WithdrawApi):
     serializer_class = ClassOut
 
     @extend_schema(
@@ -189,7 +202,7 @@ class ClassWithdrawApi(Api):
     def post(self, request: Request, name: str) -> Response:
         _admin(request)
         version = get_object_or_404(_class(name).versions, state=VersionState.APPROVED)
-        services.withdraw(actor=self.actor, version=version, **self.asked(TextIn))
+        self.withdraw(version)
         return self.shown(_class(name))
 
 
@@ -279,9 +292,7 @@ class PatternDraftApi(Api):
         return self.shown(_pattern(request, slug))
 
 
-class PatternSubmitApi(Api):
-    serializer_class = ApprovalOut
-
+class PatternSubmitApi(SubmitApi):
     @extend_schema(
         operation_id="claim_patterns_submit",
         summary="Put the draft before the approvers",
@@ -290,11 +301,10 @@ class PatternSubmitApi(Api):
     )
     def post(self, request: Request, slug: str) -> Response:
         _admin(request)
-        version = get_object_or_404(_pattern(request, slug).versions, state=VersionState.DRAFT)
-        return submitted(self, services.submit(actor=self.actor, version=version))
+        return self.submit(_pattern(request, slug))
 
 
-class PatternWithdrawApi(Api):
+class PatternWithdrawApi(WithdrawApi):
     serializer_class = PatternOut
 
     @extend_schema(
@@ -307,5 +317,5 @@ class PatternWithdrawApi(Api):
         _admin(request)
         rows = PatternVersion.objects.filter(pattern=_pattern(request, slug))
         version = get_object_or_404(rows, number=number)
-        services.withdraw(actor=self.actor, version=version, **self.asked(TextIn))
+        self.withdraw(version)
         return self.shown(_pattern(request, slug))

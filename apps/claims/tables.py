@@ -29,7 +29,7 @@ CLAIMS = Table(
     filters=ClaimFilters,
     status="state",
     statuses=[
-        (one.value, one.label)
+        (one.value, str(one.label))
         for one in (
             Claim.State.PENDING,
             Claim.State.RESERVED,
