@@ -79,16 +79,11 @@ class FigureOut(serializers.Serializer):
     total = serializers.IntegerField(allow_null=True)
 
 
-class SourceFields(serializers.ModelSerializer):
-    class Meta:
-        model = MetricsSource
-        fields = services.FIELDS
-
-
-class SourceOut(SourceFields):
+class SourceOut(serializers.ModelSerializer):
     has_token = serializers.SerializerMethodField()
 
-    class Meta(SourceFields.Meta):
+    class Meta:
+        model = MetricsSource
         fields = (*services.FIELDS, "has_token", "checked_at", "version", "problem")
         read_only_fields = fields
 
@@ -96,7 +91,7 @@ class SourceOut(SourceFields):
         return bool(source.token)
 
 
-class SourceIn(SourceFields):
+class SourceIn(serializers.ModelSerializer):
     token = serializers.CharField(
         required=False,
         allow_blank=True,
@@ -105,7 +100,8 @@ class SourceIn(SourceFields):
         help_text="Left out, the stored one stays; empty, it is taken away.",
     )
 
-    class Meta(SourceFields.Meta):
+    class Meta:
+        model = MetricsSource
         fields = (*services.FIELDS, "token")
 
 

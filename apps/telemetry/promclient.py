@@ -1,21 +1,18 @@
 """Asking a Prometheus: by its URL, or through the API server's service proxy."""
 
-import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
-from urllib.parse import urlencode
 
 import orjson
-import urllib3
 
 from apps.common import secrets
 from apps.inventory import connections
 from apps.telemetry.models import MetricsSource
+from kube import outside
 from kube.errors import ClusterError
 
-CONNECT_SECONDS, READ_SECONDS = 3.0, 20.0
 LARGEST_ANSWER = 32 * 2**20
 QUERY, RANGE, BUILD = "/api/v1/query", "/api/v1/query_range", "/api/v1/status/buildinfo"
 
@@ -109,8 +106,16 @@ def opened(source: MetricsSource) -> Iterator[Prometheus]:
             refused = error.status in {401, 403}
             raise Unanswered(f"{error.reason}: {error.message}"[:300], refused=refused) from None
         return
-    with _pool(source) as pool:
-        yield Prometheus(_direct(pool, source))
+    try:
+        token = secrets.unseal(bytes(source.token)).decode() if source.token else ""
+    except secrets.Undecryptable as error:
+        raise Unanswered(f"The stored token cannot be opened: {error}") from None
+    headers = {source.tenant_header: source.tenant_value} if source.tenant_header else {}
+    try:
+        with outside.opened(source.url, token=token, ca=source.ca, headers=headers) as address:
+            yield Prometheus(_direct(address))
+    except ClusterError as error:
+        raise Unanswered(f"Prometheus: {error.message}"[:300]) from None
 
 
 def _through(connection: Any, source: MetricsSource) -> Asker:
@@ -127,57 +132,8 @@ def _through(connection: Any, source: MetricsSource) -> Asker:
     return ask
 
 
-@contextmanager
-def _pool(source: MetricsSource) -> Iterator[urllib3.PoolManager]:
-    try:
-        context = ssl.create_default_context(cadata=source.ca or None)
-    except ssl.SSLError:
-        raise Unanswered("The CA is no certificate in PEM form.") from None
-    pool = urllib3.PoolManager(
-        ssl_context=context,
-        retries=False,
-        timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS),
-    )
-    try:
-        yield pool
-    finally:
-        for key in list(pool.pools.keys()):
-            held = pool.pools.get(key)
-            if held is not None:
-                held.close()
-        pool.clear()
-
-
-def _direct(pool: urllib3.PoolManager, source: MetricsSource) -> Asker:
-    headers = {"Accept": "application/json", "User-Agent": "claimyard"}
-    if source.token:
-        try:
-            headers["Authorization"] = f"Bearer {secrets.unseal(bytes(source.token)).decode()}"
-        except secrets.Undecryptable as error:
-            raise Unanswered(f"The stored token cannot be opened: {error}") from None
-    if source.tenant_header:
-        headers[source.tenant_header] = source.tenant_value
-
+def _direct(address: outside.Outside) -> Asker:
     def ask(path: str, query: Mapping[str, str]) -> tuple[int, bytes]:
-        url = source.url.rstrip("/") + path + (f"?{urlencode(query)}" if query else "")
-        try:
-            response = pool.request(
-                "GET", url, headers=headers, redirect=False, preload_content=False
-            )
-            try:
-                body = response.read(LARGEST_ANSWER + 1, decode_content=True)
-            finally:
-                response.close()
-        except urllib3.exceptions.HTTPError as error:
-            raise Unanswered(f"Prometheus does not answer: {_plain(error)}") from None
-        if len(body) > LARGEST_ANSWER:
-            raise Unanswered("The answer is larger than 32 MiB; ask for less.")
-        return response.status, body
+        return address.get(path, query, limit_bytes=LARGEST_ANSWER)
 
     return ask
-
-
-def _plain(error: Exception) -> str:
-    """What went wrong, without addresses of objects."""
-    reason = getattr(error, "reason", None) or error
-    return str(reason).rpartition(">")[2].strip(": ")[:200] or type(error).__name__

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.common import asks
 from apps.inventory.models import Cluster
-from apps.telemetry import services
+from apps.telemetry import services, trying
 from apps.telemetry.forms import SourceForm
 from apps.telemetry.measure import source_of
 from apps.telemetry.models import MetricsSource
@@ -59,7 +59,7 @@ def try_source(request: HttpRequest, cluster: str) -> HttpResponse:
     """Ask a worker to reach it; what it found is shown on the page."""
     require_platform(request.user, PlatformRole.ADMIN)
     held = get_object_or_404(MetricsSource, cluster__slug=cluster, cluster__retired_at=None)
-    ask = asks.wait(services.ask_try(request.user, held))
+    ask = asks.wait(trying.ask_try(request.user, held))
     if not ask.is_settled:
         messages.info(request, "Still asking; look again in a moment.")
     elif not ask.answer or ask.answer.get("problem"):

@@ -11,14 +11,14 @@ from apps.telemetry import (
     recorded,
     retention,
     rollup,
-    services,
+    trying,
     usage,
 )
 from apps.telemetry.models import MetricsSource
 from kube.errors import ClusterError
 
 # Imported for what they answer: see apps.common.asks.
-ANSWERS = (asking.answer_series, asking.answer_figures, services.answer_try)
+ANSWERS = (asking.answer_series, asking.answer_figures, trying.answer_try)
 
 log = structlog.get_logger(__name__)
 

@@ -65,8 +65,8 @@ def page(request: HttpRequest) -> HttpResponse:
     try:
         asked = asked_of(request.user, request.GET.dict(), now)
     except InvalidValue as refusal:
-        context = {"problem": str(refusal), "ranges": RANGES}
-        return render(request, "telemetry/usage.html", context, status=400)
+        refused = {"problem": str(refusal), "ranges": RANGES}
+        return render(request, "telemetry/usage.html", refused, status=400)
     found, before = usage.compared(asked, now)
     earlier = {one.name: one.card_hours for one in before}
     context = {

@@ -115,7 +115,7 @@ def test_figures_are_those_of_the_pods(
     watched: Cluster, metric: str, statistic: str, main: float, dra: float | None
 ) -> None:
     found = measured(watched, metric, MAIN, statistic)
-    assert (found.value, found.state) == (pytest.approx(main), State.LIVE), found
+    assert found.state is State.LIVE and found.value == pytest.approx(main), found
     other = measured(watched, metric, DRA, statistic)
     if dra is not None:
         assert other.value == pytest.approx(dra, rel=0.05), other
