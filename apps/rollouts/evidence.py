@@ -9,12 +9,10 @@ from django.utils import timezone
 
 from apps.rollouts import comparing, planning, probes, report, scattered, signing
 from apps.rollouts.models import Decision, GateSample, Migration, Study, Workload
-from domain.figures import State as FigureState
 
 Json = dict[str, Any]
 MOST_SAMPLES = 20_000
 MOST_DECISIONS = 5_000
-_KEYS = ("ask", "fragments")  # of questions, which mean nothing to others
 
 
 def build(migration: Migration) -> Study:
@@ -77,7 +75,7 @@ def content_of(migration: Migration) -> Json:
         },
         "gates": _gates(migration),
         "comparison": [comparing.compare(migration, row) for row in moved],
-        "fragmentation": _fragmentation(migration),
+        "fragmentation": scattered.before_and_after(migration),
         "rollback": {"seconds": seconds, "says": says},
         "decisions": [_decision(one) for one in _newest(migration)],
         "drills": [_drill(one) for one in migration.drills.all()],
@@ -135,7 +133,7 @@ def _study(migration: Migration, kind: str) -> Json | None:
     study = migration.studies.filter(kind=kind).first()
     if study is None:
         return None
-    body = {key: value for key, value in study.body.items() if key not in _KEYS}
+    body = {key: value for key, value in study.body.items() if key != "ask"}
     return {"state": study.state, "problem": study.problem, **body}
 
 
@@ -174,15 +172,6 @@ def _sample(sample: GateSample) -> Json:
         "current": sample.current,
         "query": sample.query,
     }
-
-
-def _fragmentation(migration: Migration) -> Json:
-    """How scattered devices were before, as shadow saw it, and are at the time of the bundle."""
-    shadow = migration.studies.filter(kind=Study.Kind.SHADOW).first()
-    before = shadow.body.get("scattered") if shadow is not None else None
-    missing = {"state": FigureState.NOT_KEPT.value, "detail": "shadow did not run"}
-    after = scattered.now(migration) if migration.is_over else {"state": FigureState.NOT_KEPT.value}
-    return {"before": before or missing, "after": after}
 
 
 def _newest(migration: Migration) -> list[Decision]:

@@ -70,6 +70,11 @@ def ground_of(migration: Migration) -> Ground:
     return Ground(homes, offers, landscape.bridges(migration.cluster), _entries(migration))
 
 
+def counted(number: int, noun: str) -> str:
+    """ "1 blocker", "2 blockers": for sentences."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def record(migration: Migration, kind: str, body: Json, state: str = Study.State.DONE) -> Study:
     """The newest study of a kind, made or written anew."""
     study = migration.studies.filter(kind=kind).first() or Study(migration=migration, kind=kind)
@@ -305,11 +310,12 @@ def _body(
 ) -> Json:
     movable = [row for row in managed if row.way != Workload.Way.NONE]
     stays = len(managed) - len(movable)
-    parts = [f"{len(movable)} of {len(managed)} deployments can move"]
+    parts = [f"{len(movable)} of {counted(len(managed), 'deployment')} can move"]
     if stays:
         parts.append(f"{stays} cannot")
     if strangers:
-        parts.append(f"{len(strangers)} workloads of others use the same nodes")
+        uses = "uses" if len(strangers) == 1 else "use"
+        parts.append(f"{counted(len(strangers), 'workload')} of others {uses} the same nodes")
     return {
         "blockers": 0 if movable else 1,
         "unknown": 0,

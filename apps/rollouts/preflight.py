@@ -62,9 +62,10 @@ def _body(findings: Sequence[Finding], lines: Sequence[parity.Line]) -> dict[str
     levels = Counter(one.level for one in findings)
     stops = [one for one in findings if one.level == Level.BLOCKER and one.blocks == Blocks.MOVE]
     nodes = levels[Level.BLOCKER] - len(stops)
-    text = f"{len(stops)} blockers, {levels[Level.WARNING]} warnings"
+    counted = planning.counted
+    text = f"{counted(len(stops), 'blocker')}, {counted(levels[Level.WARNING], 'warning')}"
     if nodes:
-        text += f", {nodes} that keep nodes as they are"
+        text += f", {counted(nodes, 'finding')} that keep nodes as they are"
     if levels[Level.UNKNOWN]:
         text += f", {levels[Level.UNKNOWN]} not known"
     if stops:

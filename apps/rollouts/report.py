@@ -41,8 +41,15 @@ def headline(content: Json) -> str:
     migration = content["migration"]
     state = str(migration["state"])
     ending = _ENDINGS.get(state, f"is under way ({state})")
-    why = f" {migration['reason']}" if state in ("rolled-back", "failed", "left") else ""
-    return f"{migration['name']} {ending}.{why}"
+    why = _cause(content) if state in ("rolled-back", "failed", "left") else ""
+    return f"{migration['name']} {ending}.{f' Why: {why}' if why else ''}"
+
+
+def _cause(content: Json) -> str:
+    """What led to that end: the decision that turned it, else the last word."""
+    turns = ("roll-back", "rolled back", "fail", "leave", "left")
+    found = next((one for one in content["decisions"] if one["action"] in turns), None)
+    return str(found["reason"] if found is not None else content["migration"]["reason"])
 
 
 def answers(content: Json) -> list[Json]:
@@ -97,19 +104,23 @@ def _way_back(content: Json) -> str:
 
 
 def _people(decisions: Sequence[Json]) -> str:
-    machine = sum(one["times"] for one in decisions if one["by"] == "claimyard")
+    machine = sum(1 for one in decisions if one["by"] == "claimyard" and is_act(one))
     by_person: dict[str, list[str]] = {}
     for one in decisions:
         if one["by"] != "claimyard":
             by_person.setdefault(one["by"], []).append(one["action"])
     people = "; ".join(f"{who}: {', '.join(dict.fromkeys(did))}" for who, did in by_person.items())
-    return f"{people or 'No person'}. The portal itself decided {machine} times."
+    return f"{people or 'No person'}. The portal itself took {machine} steps."
+
+
+def is_act(decision: Mapping[str, Any]) -> bool:
+    """Whether it changed something, or tried to; waiting is no act."""
+    return decision["action"] not in ("wait", "nothing") or bool(decision["problem"])
 
 
 def timeline(content: Json) -> list[Json]:
-    """Decisions that changed something, in their order; waits are left out."""
-    quiet = ("wait", "nothing")
-    return [one for one in content["decisions"] if one["action"] not in quiet or one["problem"]]
+    """Decisions that changed something, in their order."""
+    return [one for one in content["decisions"] if is_act(one)]
 
 
 _LOOKS = {

@@ -1,35 +1,33 @@
-"""How scattered a cluster's free devices are, before a migration and after it."""
+"""How scattered a cluster's free devices were before a migration and are after it, as recorded."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
-from apps.common import asks
-from apps.common.models import Ask
-from apps.rollouts.models import Migration
-from domain.figures import State
+from django.utils import timezone
 
-KIND = "placement.fragments"
-WAIT_MS = 1500
+from apps.rollouts.models import Migration
+from apps.telemetry import measure as telemetry
+from apps.telemetry.scopes import Scope
+from domain.figures import Figure
+
+METRIC = "fragmentation"
+#: It is recorded about once a minute.
+WINDOW = timedelta(minutes=10)
 Json = dict[str, Any]
 
 
-def ask(migration: Migration) -> int:
-    """Put the question; its answer is read later, by this key."""
-    key: int = asks.put(KIND, {}, cluster_id=migration.cluster_id, lifetime_seconds=600).pk
-    return key
+def before_and_after(migration: Migration) -> Json:
+    """The share of cards that are free only in part: the last before the start, and the last."""
+    end = migration.ended_at or timezone.now()
+    start = migration.started_at or end
+    return {"before": _at(migration, start), "after": _at(migration, end)}
 
 
-def answer_of(key: object, *, wait: bool = False) -> Json:
-    """Whole cards that are free, and cards that are only partly used; without an answer, why."""
-    found = Ask.objects.filter(pk=key).first() if isinstance(key, int) else None
-    if found is not None and wait:
-        found = asks.wait(found, milliseconds=WAIT_MS)
-    if found is None or found.state != Ask.State.ANSWERED or not found.answer:
-        text = found.problem if found is not None else ""
-        return {"state": State.NOT_KEPT.value, "detail": text or "no placement worker answered"}
-    answer = found.answer
-    shown = {name: answer.get(name) for name in ("cards", "free", "stranded")}
-    return {"state": State.LIVE.value, **shown}
+def _at(migration: Migration, moment: datetime) -> Json:
+    asked: Json = {"statistic": "last"}
+    found = telemetry.measure(migration.cluster, METRIC, Scope(), moment - WINDOW, moment, **asked)
+    return _told(found)
 
 
-def now(migration: Migration) -> Json:
-    return answer_of(ask(migration), wait=True)
+def _told(figure: Figure) -> Json:
+    return {"value": figure.value, "state": figure.state.value, "detail": figure.detail}

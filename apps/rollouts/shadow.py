@@ -16,7 +16,7 @@ from apps.claims.models import Use as PastUse
 from apps.common import asks
 from apps.common.models import Ask
 from apps.deployments.rendering import asked_of, pool_spec, serving_of
-from apps.rollouts import dryrun, landscape, planning, probes, scattered, scoping
+from apps.rollouts import dryrun, landscape, planning, probes, scoping
 from apps.rollouts.models import Migration, Study, Workload
 from domain import patterns
 from domain.errors import DomainError
@@ -51,7 +51,6 @@ def _begin(migration: Migration) -> Study:
     )
     body = {
         "ask": ask.pk,
-        "fragments": scattered.ask(migration),
         "begun_at": timezone.now().isoformat(),
         "dry_runs": {str(row): _dry_run(row) for row in rows[:MOST_DRY_RUNS]},
         "summary": "The placement worker was asked.",
@@ -165,8 +164,7 @@ def _new_pool(row: Workload) -> tuple[Serving, Pool]:
 # --- Answers
 def _collect(migration: Migration, study: Study) -> Study:
     ask = Ask.objects.filter(pk=study.body.get("ask")).first()
-    late = timezone.now() - study.created_at > PATIENCE if ask is None else _is_late(ask)
-    if ask is not None and not ask.is_settled and not late:
+    if _is_awaited(ask):
         return study
     probed = study.body.get("probes")
     if probed is not None:
@@ -176,15 +174,16 @@ def _collect(migration: Migration, study: Study) -> Study:
             return planning.record(migration, Study.Kind.SHADOW, body, Study.State.RUNNING)
     answer = ask.answer if ask is not None and ask.state == Ask.State.ANSWERED else None
     problem = (ask.problem if ask is not None else "") or "No placement worker answered in time."
-    before = scattered.answer_of(study.body.get("fragments"))
-    body = study.body | {"probes": probed, "scattered": before}
-    body |= _found(study.body, answer, problem)
+    body = study.body | {"probes": probed} | _found(study.body, answer, problem)
     _tell_rows(migration, body)
     return planning.record(migration, Study.Kind.SHADOW, body)
 
 
-def _is_late(ask: Ask) -> bool:
-    return timezone.now() - ask.created_at > PATIENCE
+def _is_awaited(ask: Ask | None) -> bool:
+    """Whether an answer may still come."""
+    if ask is None or ask.is_settled:
+        return False
+    return timezone.now() - ask.created_at <= PATIENCE
 
 
 def _found(begun: Json, answer: Mapping[str, Any] | None, problem: str) -> Json:
@@ -246,7 +245,7 @@ def _summary(lines: Sequence[Json], counts: Mapping[str, int], problem: str) -> 
         return problem
     if not lines:
         return "Nothing in the scope moves by claims."
-    text = f"{counts['fits']} of {len(lines)} workloads fit with all replicas"
+    text = f"{counts['fits']} of {planning.counted(len(lines), 'workload')} fit with all replicas"
     more = {
         "partly": "{} with some",
         "not": "{} not at all",
