@@ -30,6 +30,7 @@ LAST = ("stack", "browser", "oracle", "cluster")
 SHARING = {
     "browser": "browser",
     "contract": "cluster",
+    "datapath": "cluster",
     "deploy": "stack",
     "kubernetes": "cluster",
     "oracle": "oracle",
