@@ -301,6 +301,13 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "MigrationStateEnum": "apps.rollouts.words.State",
+        "MigrationScopeKindEnum": ["tenant", "resource", "node-pool"],
+        "StudyKindEnum": "apps.rollouts.models.Study.Kind",
+        "FigureStateEnum": "apps.api.series.STATES",
+        "MetricsSourceKindEnum": "apps.telemetry.models.MetricsSource.Kind",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "apps.api.schema.complete",

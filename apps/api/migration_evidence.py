@@ -61,7 +61,7 @@ class PlanOut(StudyOut):
     workloads = PlannedOut(many=True)
 
 
-class NodeOut(serializers.ModelSerializer):
+class ConvertedNodeOut(serializers.ModelSerializer):
     class Meta:
         model = NodeConversion
         fields = [
@@ -157,7 +157,7 @@ class ShadowApi(_OfMigration):
 class NodesApi(_OfMigration):
     """Of platform people only."""
 
-    serializer_class = NodeOut
+    serializer_class = ConvertedNodeOut
 
     def migration(self, migration_id: int) -> Migration:
         found = super().migration(migration_id)
@@ -165,13 +165,13 @@ class NodesApi(_OfMigration):
             raise PermissionDenied("Nodes are the platform team's.")
         return found
 
-    @extend_schema(summary="Nodes on their way", responses=NodeOut(many=True))
+    @extend_schema(summary="Nodes on their way", responses=ConvertedNodeOut(many=True))
     def get(self, request: Request, migration_id: int) -> Response:
         rows = self.migration(migration_id).conversions.all()
-        return Response(NodeOut(rows, many=True).data)
+        return Response(ConvertedNodeOut(rows, many=True).data)
 
     @extend_schema(
-        summary="Convert nodes, or take them back", request=NodesIn, responses=NodeOut(many=True)
+        summary="Convert nodes, or take them back", request=NodesIn, responses=ConvertedNodeOut(many=True)
     )
     def post(self, request: Request, migration_id: int) -> Response:
         migration = self.migration(migration_id)
@@ -179,7 +179,7 @@ class NodesApi(_OfMigration):
             raise PermissionDenied(why_not)
         asked = self.asked(NodesIn)
         rows = node_services.convert_nodes(actor=self.actor, migration=migration, **asked)
-        return Response(NodeOut(rows, many=True).data, status=202)
+        return Response(ConvertedNodeOut(rows, many=True).data, status=202)
 
 
 class ReportApi(_OfMigration):

@@ -10,34 +10,13 @@ from apps.catalog.models import PatternVersion
 from apps.common.models import Leased, TimeStamped
 from apps.deployments.models import Deployment
 from apps.inventory.models import Cluster
+from apps.rollouts.words import Stage as Stage
+from apps.rollouts.words import State as State
 from apps.tenancy.models import Tenant, dns_label
 from domain.gates import Verdict
 from domain.rollout.words import ENDS, Phase
-from domain.rollout.words import Stage as StageWord
-from domain.rollout.words import State as StateWord
 
 _ENDS = sorted(state.value for state in ENDS)
-
-
-class Stage(models.TextChoices):
-    INVENTORY = StageWord.INVENTORY.value, "Inventory"
-    CLASSES = StageWord.CLASSES.value, "Define classes"
-    SHADOW = StageWord.SHADOW.value, "Shadow"
-    CANARY = StageWord.CANARY.value, "Canary"
-    EXPAND = StageWord.EXPAND.value, "Expand"
-
-
-class State(models.TextChoices):
-    DRAFT = StateWord.DRAFT.value, "Draft"
-    RUNNING = StateWord.RUNNING.value, "Running"
-    WAITING = StateWord.WAITING.value, "Waiting"
-    PAUSED = StateWord.PAUSED.value, "Paused"
-    FROZEN = StateWord.FROZEN.value, "Frozen"
-    ROLLING_BACK = StateWord.ROLLING_BACK.value, "Rolling back"
-    ROLLED_BACK = StateWord.ROLLED_BACK.value, "Rolled back"
-    LEFT = StateWord.LEFT.value, "Left"
-    FAILED = StateWord.FAILED.value, "Failed"
-    DONE = StateWord.DONE.value, "Done"
 
 
 class Migration(TimeStamped, Leased):
