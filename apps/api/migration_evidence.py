@@ -171,7 +171,9 @@ class NodesApi(_OfMigration):
         return Response(ConvertedNodeOut(rows, many=True).data)
 
     @extend_schema(
-        summary="Convert nodes, or take them back", request=NodesIn, responses=ConvertedNodeOut(many=True)
+        summary="Convert nodes, or take them back",
+        request=NodesIn,
+        responses=ConvertedNodeOut(many=True),
     )
     def post(self, request: Request, migration_id: int) -> Response:
         migration = self.migration(migration_id)
