@@ -100,14 +100,12 @@ def test_a_service_that_does_not_know_the_kind_is_refused(admin: Any, cluster: C
         services.set_source(actor=admin, cluster=cluster, kind="pigeon")
 
 
-def test_only_clusters_that_the_portal_reads_itself_are_read(
-    cluster: Cluster, sent: list[Any]
-) -> None:
+def test_only_clusters_that_the_portal_reads_itself_are_read(cluster: Cluster, sent: Any) -> None:
     tasks.sweep_servers()
-    assert [name for name, *_ in sent] == ["read_servers"]
+    assert sent.messages == [("read_servers", (cluster.pk,))]
     MetricsSource.objects.create(cluster=cluster, kind="prometheus", url="http://127.0.0.1:9")
     tasks.sweep_servers()
-    assert len(sent) == 1
+    assert len(sent.messages) == 1
 
 
 def test_pages_ask_a_worker_and_never_a_prometheus(
