@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from apps.catalog.reconcile import away, record
 from apps.common import leases
-from apps.deployments import handover, surge
+from apps.deployments import handed_over, surge
 from apps.deployments.acceptance import acceptance
 from apps.deployments.models import Deployment, ModelPool
 from apps.deployments.rendering import serving_of
@@ -77,7 +77,7 @@ def _apply(deployment: Deployment) -> dict[str, Any]:
         manifests = [one for one in manifests if one["kind"] in SHARING]
     outcome = writing.keep_so(deployment.cluster, manifests, force=touch, touch=touch)
     if outcome.condition.status == "True":
-        refused = handover.keep(deployment, whole, touch=touch)
+        refused = handed_over.keep(deployment, whole, touch=touch)
         outcome = replace(outcome, condition=refused) if refused else outcome
     may_prune = outcome.condition.status == "True" and deployment.cluster.mode == "manage"
     if may_prune and not only_weights:

@@ -14,7 +14,7 @@ from domain.manifests.routing_patch import (
     weights_in,
 )
 
-CLAIM = {"devices": {"requests": []}}
+CLAIM: dict[str, Any] = {"devices": {"requests": []}}
 ROUTING = Routing("gateways", "shared", "llama.vision.models.example", "registry.example/epp:v1")
 
 

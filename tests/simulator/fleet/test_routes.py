@@ -130,7 +130,7 @@ def test_requests_follow_the_weights_within_chance(team: Team) -> None:
     def told() -> bool:
         found = team.live.client.get(f"{ROUTES.format(team.name)}/llm").body
         said = [c for one in found["status"]["parents"] for c in one["conditions"]]
-        return min(one["observedGeneration"] for one in said) >= changed
+        return bool(min(one["observedGeneration"] for one in said) >= changed)
 
     until(told)
     before = picked(team, "main")
