@@ -5,6 +5,7 @@ import re
 import pytest
 from django.contrib.sessions.models import Session
 from django.db import transaction
+from playwright.sync_api import Dialog
 
 from apps.audit import services as audit
 from tests.apps.conftest import PASSWORD
@@ -137,3 +138,25 @@ def test_a_token_is_made_and_shown_once(world: World, tab: Opener) -> None:
         found.page.get_by_role("button", name="Revoke").first.click()
         found.page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
         found.page.get_by_text("it stopped working").wait_for()
+
+
+def test_what_was_typed_and_not_sent_is_not_lost_without_a_question(
+    world: World, tab: Opener
+) -> None:
+    with tab(world.alice, quiet=False) as found:  # what is sent is refused
+        asked: list[str] = []
+
+        def stay(dialog: Dialog) -> None:
+            asked.append(dialog.type)
+            dialog.dismiss()
+
+        found.page.on("dialog", stay)
+        found.open("/t/vision/deployments/+yaml/")
+        found.page.get_by_label("Deployment (YAML)").press_sequentially("x")
+        found.page.get_by_role("link", name="Overview").click()
+        found.page.wait_for_timeout(300)
+        assert asked == ["beforeunload"]
+        assert found.page.url.endswith("/+yaml/")
+        found.page.get_by_role("button", name="Check and review").click()
+        found.page.wait_for_load_state()
+        assert asked == ["beforeunload"]  # sending it is no leaving
