@@ -47,8 +47,10 @@ def compare(migration: Migration, row: Workload) -> Json:
 
 
 def _window(migration: Migration, row: Workload) -> tuple[datetime, datetime] | None:
-    """While both pools had a weight: from the first sample of this attempt to the last."""
-    samples = row.samples.filter(at__gte=row.began_at) if row.began_at else row.samples.all()
+    """While both pools had a weight, in this attempt: later the old one tells nothing new."""
+    samples = row.samples.filter(weight__gt=0, weight__lt=100)
+    if row.began_at is not None:
+        samples = samples.filter(at__gte=row.began_at)
     first, last = samples.order_by("at").first(), samples.order_by("at").last()
     if first is None or last is None:
         return None

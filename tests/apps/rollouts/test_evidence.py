@@ -370,3 +370,22 @@ def test_what_a_worker_left_unsigned_is_signed_by_the_sweep(over: Migration) -> 
     tasks.build_evidence(over.pk)
     assert evidence.unsigned(timezone.now()) == []
     assert over.studies.get(kind="report").body["bundle"]
+
+
+def test_both_paths_are_compared_while_both_carried_requests(over: Migration) -> None:
+    judged = GateSample.objects.get(gate="errors")
+    later = judged.at + timedelta(hours=2)
+    GateSample.objects.create(
+        migration=over,
+        workload=judged.workload,
+        gate="errors",
+        stage="expand",
+        weight=100,
+        at=later,
+        start=later - timedelta(seconds=60),
+        end=later,
+        verdict="pass",
+    )
+    [found] = evidence.content_of(over)["comparison"]
+    assert (found["start"], found["end"]) == (judged.start.isoformat(), judged.end.isoformat())
+    assert {line["verdict"] for line in found["lines"]} == {"unknown"}
