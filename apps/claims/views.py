@@ -183,7 +183,7 @@ def _longest_waiting(claims: QuerySet[Claim]) -> list[dict[str, Any]]:
             "name": row.name,
             "url": reverse("placement:why-claim", args=[row.pk]),
             "tenant": row.tenant or row.namespace,
-            "reason": f"{row.devices} of {row.device_class}" if row.device_class else "",
+            "reason": row.device_class,
             "since": row.created_at,
         }
         for row in pending[:MOST_WAITING]

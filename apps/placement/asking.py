@@ -5,7 +5,7 @@ from typing import Any
 from apps.claims.models import Claim
 from apps.common import asks
 from apps.common.models import Ask
-from apps.inventory.models import Cluster, Pod
+from apps.inventory.models import Cluster, Mirrored, Pod
 from apps.inventory.selectors import active_clusters
 from apps.placement.alternatives import a_claim, candidates
 from apps.tenancy.selectors import tenants_of
@@ -95,13 +95,21 @@ def namespaces_of(tenants: list[str], cluster: Cluster) -> set[str]:
 
 
 def charged_by(pod: Pod) -> dict[str, int]:
-    """Devices by class that a pod of a deployment has of its tenant's quota."""
+    """Devices by class that a pod of a deployment asks for, and so has of its tenant's quota."""
     if not pod.deployment:
         return {}
-    rows = Claim.objects.filter(
-        cluster=pod.cluster, namespace=pod.namespace, name__in=list(pod.claims)
+    bodies = Mirrored.objects.filter(
+        cluster=pod.cluster,
+        kind="resourceclaims",
+        namespace=pod.namespace,
+        name__in=list(pod.claims),
+    ).values_list("body", flat=True)
+    return quota.total(
+        {str(exactly.get("deviceClassName")): int(exactly.get("count", 1))}
+        for body in bodies
+        for line in body["spec"]["devices"].get("requests") or ()
+        if (exactly := line.get("exactly"))
     )
-    return quota.total({row.device_class: row.devices} for row in rows)
 
 
 # --- Asking

@@ -15,7 +15,7 @@ from domain.placement.claims import Held
 from domain.placement.devices import DeviceID
 from domain.placement.features import DEFAULT, Features
 from domain.placement.fleet import Fleet
-from domain.placement.groups import Group, largest_groups
+from domain.placement.groups import Group, groups_of_links, groups_of_nodes
 from domain.placement.moves import (
     GroupMove,
     Move,
@@ -91,14 +91,14 @@ def fragmentation(
     larger: list[GroupMove] = []
     partial = False
     try:
-        groups.extend(largest_groups(trials, wanted))
+        groups.extend(groups_of_nodes(trials, wanted))
         if with_moves:
+            moves.extend(for_whole_cards(fleet, features, stranded, free, is_over))
             larger.extend(for_larger_groups(fleet, features, groups, is_over))
+        groups.extend(groups_of_links(trials, wanted))
     except OutOfTries:
         partial = True
-    if with_moves:
-        moves.extend(for_whole_cards(fleet, features, stranded, free, is_over))
-        partial = partial or is_over()
+    partial = partial or is_over()
     return replace(
         found,
         groups=tuple(groups),

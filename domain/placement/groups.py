@@ -32,12 +32,19 @@ class Group:
     is_sure: bool = True
 
 
-def largest_groups(trials: Trials, classes: Iterable[str]) -> Iterator[Group]:
-    """Of one node for all classes, then of each link that drivers publish. Raises OutOfTries."""
+def groups_of_nodes(trials: Trials, classes: Iterable[str]) -> Iterator[Group]:
+    """Raises OutOfTries."""
+    return (largest_group(trials, name) for name in classes)
+
+
+def groups_of_links(trials: Trials, classes: Iterable[str]) -> Iterator[Group]:
+    """Of each link that drivers publish for devices of the class. Raises OutOfTries."""
     names = list(classes)
-    for link in ("", *_links(trials.fleet)):
+    for link in _links(trials.fleet):
         for name in names:
-            yield largest_group(trials, name, link)
+            found = largest_group(trials, name, link)
+            if found.size:
+                yield found
 
 
 def _links(fleet: Fleet) -> list[str]:

@@ -3,8 +3,7 @@
 import pytest
 
 from apps.catalog.models import PatternVersion
-from apps.claims.models import Claim
-from apps.inventory.models import Cluster, Pod
+from apps.inventory.models import Cluster, Mirrored, Pod
 from apps.placement import asking
 from apps.placement.alternatives import candidates
 from apps.quotas import ledger
@@ -86,14 +85,16 @@ def test_a_pod_gives_back_what_its_claims_were_charged(
         tenant="vision",
         deployment="llama",
     )
-    Claim.objects.create(
+    exactly = {"deviceClassName": "h100", "count": 2}
+    Mirrored.objects.create(
         cluster=cluster,
+        kind="resourceclaims",
         uid="c",
         namespace="tenant-vision",
         name="c",
-        state=Claim.State.PENDING,
-        device_class="h100",
-        devices=2,
+        resource_version="1",
+        revision=1,
+        body={"spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}},
     )
     question = asking.why_pod(alice, pod).question
     assert list(question["candidates"]) == ["H100 cards v1 (3 of 4 h100 of the quota with it)"]
