@@ -81,9 +81,13 @@ def unwrap_optional(type_: Type) -> tuple[Type, bool]:
     return type_, False
 
 
-@cache
 def has_parameters(type_: Type) -> bool:
-    return type_.kind == "param" or any(map(has_parameters, type_.params))
+    return _any_parameters(type_) if type_.params else type_.kind == "param"
+
+
+@cache
+def _any_parameters(type_: Type) -> bool:
+    return any(map(has_parameters, type_.params))
 
 
 def never_fits(value: Type, declared: Type) -> bool:

@@ -6,15 +6,16 @@ a fleet and all that come from it.
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from domain.placement.cel import Path
 from domain.placement.cel.device import reader
-from domain.placement.ledger import Ledger
 from domain.placement.pools import Candidate
 
 MOST_PICTURES = 500_000
 MOST_SHEETS = 20_000
-Free = tuple[int, ...]
+Free = tuple[int, ...] | Literal[False]
+"""Positions of the devices that are not in use; False where more is to be known than that."""
 
 
 class Numbers(dict[tuple[int, Hashable], int]):
@@ -63,28 +64,16 @@ class Sheet:
 class Gallery:
     numbers: Numbers = field(default_factory=Numbers)
     sheets: dict[int, Sheet] = field(default_factory=dict)
-    _free: dict[int, Free | None] = field(default_factory=dict)
+    # By picture, for outlines.
+    free: dict[int, Free] = field(default_factory=dict)
 
     def numbered(self, shapes: Iterable[int], states: Iterable[Hashable]) -> list[int]:
         if len(self.numbers) > MOST_PICTURES:
             self.numbers.clear()
-            self._free.clear()
+            self.free.clear()
         return [*map(self.numbers.__getitem__, zip(shapes, states, strict=True))]
 
     def make_room(self) -> None:
         """A sheet keeps devices alive that may be gone; it is made anew when it is needed."""
         if len(self.sheets) >= MOST_SHEETS:
             self.sheets.clear()
-
-    def free(self, picture: int, candidates: Sequence[Candidate], ledger: Ledger) -> Free | None:
-        """Positions of the devices that are not in use; None if one is in part."""
-        if picture not in self._free:
-            self._free[picture] = _free(candidates, ledger)
-        return self._free[picture]
-
-
-def _free(candidates: Sequence[Candidate], ledger: Ledger) -> Free | None:
-    taken, consumed = ledger.taken, ledger.consumed
-    if consumed and any(one.device.id in consumed for one in candidates):
-        return None
-    return tuple(i for i, one in enumerate(candidates) if one.device.id not in taken)

@@ -14,6 +14,7 @@ from domain.placement.claims import EXACT_COUNT, Claim, DeviceClass, Request
 from domain.placement.constraints import values_of
 from domain.placement.devices import Device
 from domain.placement.features import Features
+from domain.placement.ledger import Ledger
 from domain.placement.lookalikes.album import Page
 from domain.placement.lookalikes.gallery import Free, Gallery, Sheet
 from domain.placement.lookalikes.plans import NO, At, Found, Plan
@@ -65,7 +66,7 @@ class Outline:
     ask: Ask
     groups: tuple[Sequence[int], ...]
 
-    def plan(self, free: Free) -> Plan:
+    def plan(self, free: Sequence[int]) -> Plan:
         """With these positions free: the first group that is large enough."""
         count, found = self.ask.request.count, None
         for group in self.groups:
@@ -109,6 +110,16 @@ def sheet_of(page: Page, gallery: Gallery) -> Sheet:
         )
         found = gallery.sheets[page.shape] = Sheet(page.candidates, common)
     return found
+
+
+def free_of(page: Page, gallery: Gallery, ledger: Ledger) -> Free:
+    """False for special devices, and for those that are in use in part."""
+    taken, consumed = ledger.taken, ledger.consumed
+    if not sheet_of(page, gallery).is_common:
+        return False
+    if consumed and any(one.device.id in consumed for one in page.candidates):
+        return False
+    return tuple(i for i, one in enumerate(page.candidates) if one.device.id not in taken)
 
 
 def _is_whole(device: Device) -> bool:

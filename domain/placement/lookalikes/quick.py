@@ -14,7 +14,7 @@ from domain.placement.fleet import Fleet
 from domain.placement.ledger import Ledger
 from domain.placement.lookalikes.album import Album, Page, album_of
 from domain.placement.lookalikes.bounds import is_hopeless
-from domain.placement.lookalikes.outlines import outline_of, sheet_of
+from domain.placement.lookalikes.outlines import free_of, outline_of, sheet_of
 from domain.placement.lookalikes.plans import ALONE, NO, Found, Plan, Untold
 from domain.placement.lookalikes.query import Query, content_of, query_for
 
@@ -109,9 +109,10 @@ class QuickAttempt(Attempt):
         self, query: Query, claims: Sequence[Claim], row: int, picture: Any
     ) -> Plan | None:
         """The answer where it can be read off; None leaves it to the search."""
-        ask, page, gallery = query.ask, self.album.rows[row], self.album.gallery
+        ask, gallery = query.ask, self.album.gallery
         if ask is None:
             return None
+        page = self.album.rows[row]
         if not query.is_checked:
             query.is_checked = True
             try:
@@ -119,13 +120,13 @@ class QuickAttempt(Attempt):
             except (Fatal, NodeError):
                 query.ask = None
                 return None
-        sheet = sheet_of(page, gallery)
-        free = gallery.free(picture, page.candidates, self.ledger)
-        if free is None or not sheet.is_common:
-            return None
+        free = gallery.free.get(picture)
+        if free is None:
+            free = gallery.free[picture] = free_of(page, gallery, self.ledger)
         if not free:
-            return NO  # a selector that would fail is not even asked
+            return NO if free == () else None  # a selector that would fail is not even asked
         if page.shape not in query.outlines:
+            sheet = sheet_of(page, gallery)
             query.outlines[page.shape] = outline_of(ask, sheet, self.most_steps)
         outline = query.outlines[page.shape]
         return None if outline is None else outline.plan(free)
