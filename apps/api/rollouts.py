@@ -80,6 +80,7 @@ class MigrationOut(serializers.ModelSerializer):
             "waiting_for",
             "owner",
             "reason",
+            "cause",
             "state_since",
             "generation",
             "moves",
@@ -93,7 +94,12 @@ class MigrationOut(serializers.ModelSerializer):
 
     @extend_schema_field(MoveOut(many=True))
     def get_moves(self, migration: Migration) -> list[dict[str, Any]]:
-        return list(MoveOut(selectors.moves_of(migration), many=True).data)
+        """Workloads of others are the platform's to see: a tenant does not learn of them."""
+        rows = selectors.moves_of(migration)
+        request = self.context.get("request")
+        if request is None or not request.user.is_platform:
+            rows = [row for row in rows if row.deployment_id is not None]
+        return list(MoveOut(rows, many=True).data)
 
 
 class DeploymentName(serializers.Serializer):

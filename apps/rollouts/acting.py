@@ -182,6 +182,7 @@ def _roll_back(migration: Migration, gathered: Gathered, action: Action, now: da
         now,
         state=State.ROLLING_BACK.value,
         reason=action.reason,
+        cause=action.reason,
         waiting_for="",
         owner="",
         rollback_began_at=now,
@@ -191,7 +192,8 @@ def _roll_back(migration: Migration, gathered: Gathered, action: Action, now: da
 
 def _freeze(migration: Migration, gathered: Gathered, action: Action, now: datetime) -> None:
     wanted = migration.wanted | {"frozen": True}
-    _set(migration, now, state=State.FROZEN.value, wanted=wanted, reason=action.reason)
+    changes = {"reason": action.reason, "cause": action.reason}
+    _set(migration, now, state=State.FROZEN.value, wanted=wanted, **changes)
     audit.record(actor=None, verb="froze", subject=migration, message=action.reason)
 
 
@@ -217,8 +219,7 @@ def _end(migration: Migration, gathered: Gathered, action: Action, now: datetime
     changes: dict[str, Any] = {"state": action.state.value, "ended_at": now, "waiting_for": ""}
     if action.state is State.ROLLED_BACK:
         changes["rollback_ended_at"] = now
-    else:
-        changes["reason"] = action.reason
+    changes["reason"] = action.reason
     _set(migration, now, owner="", **changes)
     audit.record(actor=None, verb=f"ended {action.state}", subject=migration, message=action.reason)
 

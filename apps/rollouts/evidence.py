@@ -99,7 +99,7 @@ def _migration(migration: Migration) -> Json:
         "drawn_up_by": str(migration.created_by) if migration.created_by else "claimyard",
         "stage": migration.stage,
         "state": migration.state,
-        "reason": migration.reason,
+        "reason": migration.cause or migration.reason,
         "created_at": _moment(migration.created_at),
         "started_at": _moment(migration.started_at),
         "ended_at": _moment(migration.ended_at),

@@ -79,7 +79,7 @@ def gather(migration: Migration, now: datetime, *, conversion: str = "") -> Gath
         conversion=conversion,
         hooks=_hooks(migration),
         drill=_drill(migration),
-        reason=migration.reason,
+        reason=migration.cause,
     )
     return Gathered(plan, seen, {str(row.pk): row for row in rows})
 

@@ -47,6 +47,8 @@ class Migration(TimeStamped, Leased):
     waiting_for = models.CharField(max_length=40, blank=True)
     owner = models.CharField(max_length=150, blank=True)
     reason = models.TextField(blank=True)
+    # Why it goes back, or was frozen: the first cause, whatever is waited for since.
+    cause = models.TextField(blank=True)
     stage_since = models.DateTimeField(null=True, blank=True)
     state_since = models.DateTimeField(null=True, blank=True)
     generation = models.PositiveIntegerField(default=1)

@@ -335,6 +335,6 @@ def _again(found: Migration) -> None:
     found.ended_at = found.rollback_began_at = found.rollback_ended_at = None
     found.state, found.stage = State.RUNNING.value, Stage.SHADOW.value
     found.studies.filter(kind="shadow").delete()
-    found.waiting_for = found.owner = found.reason = ""
+    found.waiting_for = found.owner = found.reason = found.cause = ""
     found.stage_since = found.state_since = timezone.now()
     found.save()

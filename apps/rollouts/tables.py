@@ -33,7 +33,7 @@ MIGRATIONS = Table(
         Column(key="state", title="State", sort="state", kind="state", value=state_word),
         Column(key="stage", title="Stage", value=lambda row: row.get_stage_display()),
         Column(key="moved", title="Moved", value=_moved, hint="Deployments on the new path"),
-        Column(key="why", title="Why", value=lambda row: row.reason[:160]),
+        Column(key="why", title="Why", value=lambda row: (row.cause or row.reason)[:160]),
         Column(key="owner", title="Who can go on", value="owner"),
         Column(key="cluster", title="Cluster", value="cluster__slug"),
         Column(key="tenant", title="Tenant", value="tenant__slug"),

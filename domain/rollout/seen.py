@@ -143,4 +143,4 @@ class Seen:
     conversion: str = ""
     hooks: Mapping[str, str] = field(default_factory=dict)
     drill: DrillSeen = DrillSeen()
-    reason: str = ""  # why it rolls back
+    reason: str = ""  # why it rolls back or was frozen

@@ -1,4 +1,5 @@
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -6,12 +7,12 @@ from django.utils import timezone
 from apps.common import leases
 from apps.deployments.models import Deployment, ModelPool
 from apps.inventory.models import Cluster, WriteSwitch
-from apps.rollouts import services
+from apps.rollouts import acting, services
 from apps.rollouts.models import Migration
 from apps.rollouts.reconcile import reconcile_migration
 from apps.tenancy.models import User
 from domain.rollout.actions import Action, Kind
-from domain.rollout.words import Phase, State
+from domain.rollout.words import State
 from tests.apps.rollouts.conftest import hear, leave_cluster, serve
 
 
@@ -130,35 +131,60 @@ def test_only_one_worker_looks_at_a_time(migration: Migration) -> None:
     assert reconcile_migration(migration.pk) is not None
 
 
-def test_a_worker_that_died_in_between_is_followed(migration: Migration, chat: Deployment) -> None:
+class Killed(BaseException):
+    pass
+
+
+def _die_in(kind: Kind, migration: Migration, monkeypatch: pytest.MonkeyPatch, after: int) -> bool:
+    """Look with a worker that is killed at the end of such an action; whether it came to one."""
+    held = acting._HANDLERS[kind]
+
+    def act_and_die(*args: Any) -> None:
+        held(*args)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setitem(acting._HANDLERS, kind, act_and_die)
+        try:
+            look(migration, after=after)
+        except Killed:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "kind", [Kind.ENTER, Kind.ADD_POOL, Kind.ADVANCE, Kind.WEIGH, Kind.ROLL_BACK, Kind.REMOVE_POOL]
+)
+def test_a_worker_that_dies_is_followed_to_the_same_end(
+    migration: Migration,
+    chat: Deployment,
+    admin: User,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: Kind,
+) -> None:
     """Nothing is half done: an action and the row that says so are one transaction."""
-    from apps.rollouts import acting
+    deaths = 0
 
-    look(migration)
+    def sweep(after: int) -> None:
+        nonlocal deaths
+        if _die_in(kind, migration, monkeypatch, after):
+            deaths += 1
+            look(migration, after=after)
+
+    sweep(0)
     serve(chat, "dra")
-    before = migration.workloads.get().phase
-
-    class Killed(BaseException):
-        pass
-
-    def die(*args: object, **kwargs: object) -> None:
-        raise Killed
-
-    held = acting._HANDLERS[Kind.ADVANCE]
-
-    def advance_and_die(*args: object) -> None:
-        held(*args)  # type: ignore[arg-type]
-        raise Killed
-
-    acting._HANDLERS[Kind.ADVANCE] = advance_and_die
-    try:
-        with pytest.raises(Killed):
-            look(migration)
-    finally:
-        acting._HANDLERS[Kind.ADVANCE] = held
-    assert migration.workloads.get().phase == before == Phase.CAPACITY
-    look(migration)
-    assert migration.workloads.get().phase == Phase.WARMING
+    if kind is Kind.WEIGH:
+        sweep(1)
+        assert weight_of(chat, "dra") == 1
+        assert deaths == 1
+        return
+    services.roll_back_migration(actor=admin, migration=migration)
+    sweep(1)
+    leave_cluster(chat, "dra")
+    sweep(2)
+    assert deaths > 0
+    assert migration.state == State.ROLLED_BACK
+    assert [(pool.name, pool.weight) for pool in chat.pools.all()] == [("main", 100)]
 
 
 def test_what_a_service_refuses_is_waited_for_with_its_words(
