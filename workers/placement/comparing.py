@@ -9,7 +9,7 @@ from domain.placement import Fleet, Upsert, apply, match_count
 from domain.placement.claims import Held
 from domain.placement.renewals import Difference, Renewal, difference, renew
 from domain.placement.trials import requests_of
-from workers.placement.kinds import Deadline, Json, answers, table, text, texts
+from workers.placement.kinds import LONG_SECONDS, Deadline, Json, answers, table, text, texts
 from workers.placement.linting import remarks_json, remarks_on
 from workers.placement.warm import Snapshot
 
@@ -84,7 +84,7 @@ def _answer(
     sides: tuple[list[str], list[str]],
     asked: list[tuple[Held, Any]],
 ) -> Json:
-    deadline = Deadline()
+    deadline = Deadline(LONG_SECONDS)
     fleet, features = snapshot.fleet, snapshot.features
     found = difference(fleet, *sides)
     before, after = (match_count(fleet, side, (), features) for side in sides)

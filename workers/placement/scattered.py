@@ -2,7 +2,7 @@
 
 from domain.errors import InvalidValue
 from domain.placement.fragments import fragmentation
-from workers.placement.kinds import Deadline, Json, answers, text
+from workers.placement.kinds import LONG_SECONDS, Deadline, Json, answers, text
 from workers.placement.shown import fragments_json
 from workers.placement.warm import Snapshot
 
@@ -10,7 +10,7 @@ from workers.placement.warm import Snapshot
 @answers("fragments")
 def fragments(snapshot: Snapshot, question: Json) -> Json:
     """{"class"?}: only the groups of this class, and the cards of which it accepts something."""
-    deadline = Deadline()
+    deadline = Deadline(LONG_SECONDS)
     class_name = text(question, "class")
     fleet = snapshot.fleet
     if class_name and class_name not in fleet.classes:
