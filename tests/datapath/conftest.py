@@ -160,7 +160,7 @@ class Carried:
 
 
 @pytest.fixture
-def path(
+def single(
     rig: Rig,
     cluster: Cluster,
     namespace: TenantNamespace,
@@ -170,7 +170,7 @@ def path(
     admin: Any,
     tenant: Any,
 ) -> Iterator[Carried]:
-    """Pool main on the device plugin with all weight, pool dra on claims without any; 2 each."""
+    """A deployment of two servers on the device plugin, carried by the gateway."""
     until(lambda: Cluster.objects.get(pk=cluster.pk).features.get("routes"))
     cluster.refresh_from_db()
     gateway = gateway_settings.set_gateway(
@@ -193,19 +193,25 @@ def path(
     found = Carried(rig, made, host_of(made, gateway))
     try:
         found.settle()
-        pools.add_pool(
-            actor=None,
-            deployment=made,
-            name="dra",
-            path="dra",
-            pattern_version=pattern,
-            parameters={},
-            replicas=2,
-        )
-        found.settle()
         yield found
     finally:
         _clear(rig, found)
+
+
+@pytest.fixture
+def path(single: Carried, pattern: Any) -> Carried:
+    """Pool main on the device plugin with all weight, pool dra on claims without any; 2 each."""
+    pools.add_pool(
+        actor=None,
+        deployment=single.row(),
+        name="dra",
+        path="dra",
+        pattern_version=pattern,
+        parameters={},
+        replicas=2,
+    )
+    single.settle()
+    return single
 
 
 def _clear(rig: Rig, path: Carried) -> None:

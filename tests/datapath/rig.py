@@ -8,11 +8,12 @@ that knows what it got.
 import contextlib
 import json
 import shutil
+import socket
 import subprocess
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from tests.datapath.kubelet import Kubelet, until
 
 Json = dict[str, Any]
 HERE = Path(__file__).parent
-NET = 31
+NETS = range(31, 91)
 GATEWAY = Parent("path-gateways", "shared", "http")
 DOMAIN = "models.example.com"
 #: Requests that were meant for a pool: one stream to its picker each, or one that was thrown out
@@ -73,10 +74,9 @@ class Rig:
     folder: Path
     load_program: Path
     envoy_log: Path
-    gateway: str = f"127.{NET}.0.1:10080"
-    admin: str = f"127.{NET}.0.1:19000"
-    prometheus: str = f"127.{NET}.0.1:9095"
-    failures: list[BaseException] = field(default_factory=list)
+    gateway: str
+    admin: str
+    prometheus: str
 
     def load(self, host: str, model: str, requests: int, *flags: str) -> Json:
         """Send requests to the end, streamed; what their callers saw."""
@@ -128,7 +128,8 @@ class Rig:
 
     def counted(self, namespace: str) -> dict[str, float]:
         """How many requests Envoy has had for each pool so far, as Prometheus knows."""
-        one = f'envoy_cluster_upstream_rq_total{{part="epp",namespace="{namespace}"}}'
+        names = "envoy_cluster_upstream_rq_(total|pending_failure_eject)"
+        one = f'{{__name__=~"{names}",part="epp",namespace="{namespace}"}}'
         return self.query(f"sum by (pool) ({one})")
 
     def check(self) -> None:
@@ -151,7 +152,8 @@ def running(plane: ControlPlane, folder: Path) -> Iterator[Rig]:
         cluster = connect(credentials)
         stack.callback(cluster.close)
         _make_gateway(cluster)
-        kubelet = Kubelet(cluster, plane.kubeconfig, folder, NET)
+        home = f"127.{_free_net()}.0.1"
+        kubelet = Kubelet(cluster, plane.kubeconfig, folder, home)
         _run(stack, folder, "fakevllm", str(_program("fakevllm")), "-control", kubelet.control)
         kubelet.prepare()
         kubelet.start()
@@ -159,10 +161,13 @@ def running(plane: ControlPlane, folder: Path) -> Iterator[Rig]:
         rig = Rig(
             cluster,
             kubelet,
-            Controller(cluster, Files(folder / "xds", f"127.{NET}.0.1:19000")),
+            Controller(cluster, Files(folder / "xds", f"{home}:19000")),
             folder,
             _program("loadgen"),
             folder / "xds" / "access.log",
+            gateway=f"{home}:10080",
+            admin=f"{home}:19000",
+            prometheus=f"{home}:9095",
         )
         _run_envoy(stack, rig)
         rig.controller.start()
@@ -170,6 +175,16 @@ def running(plane: ControlPlane, folder: Path) -> Iterator[Rig]:
         until(lambda: rig.controller.ready.is_set())
         _run_prometheus(stack, rig)
         yield rig
+
+
+def _free_net() -> int:
+    """The second part of loopback addresses that nobody uses, so that rigs may stand side by side:
+    ports are then as the programs have them."""
+    for net in NETS:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((f"127.{net}.0.1", 7070))
+            return net
+    raise OSError("all loopback networks of the data path are in use")
 
 
 def _program(name: str) -> Path:
