@@ -82,7 +82,6 @@ def _catalog(admin: Any, cluster_id: int, tenants: list[Any]) -> Any:
         PatternVersion,
         VersionState,
     )
-    from apps.quotas.models import Quota, TenantNamespace
 
     approved = {
         "number": 1,
@@ -113,6 +112,13 @@ def _catalog(admin: Any, cluster_id: int, tenants: list[Any]) -> Any:
         [Approval(class_version=one, state="canceled", **asked) for one in versions]
         + [Approval(pattern_version=one, state="canceled", **asked) for one in forms]
     )
+    _quotas(cluster_id, tenants, classes)
+    return forms[0]
+
+
+def _quotas(cluster_id: int, tenants: list[Any], classes: list[Any]) -> None:
+    from apps.quotas.models import Quota, TenantNamespace
+
     TenantNamespace.objects.bulk_create(
         TenantNamespace(tenant=one, cluster_id=cluster_id, namespace=one.slug) for one in tenants
     )
@@ -121,7 +127,6 @@ def _catalog(admin: Any, cluster_id: int, tenants: list[Any]) -> Any:
         for number, one in enumerate(tenants)
         for at in (number, number + 1)
     )
-    return forms[0]
 
 
 def _deployments(cluster_id: int, tenants: list[Any], pattern: Any) -> None:
