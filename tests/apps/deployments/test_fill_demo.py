@@ -29,7 +29,7 @@ def test_it_makes_everything_once(simulated: Any, password: str) -> None:
     fill(simulated.kubeconfig)
     entries = Entry.objects.count()
     assert User.objects.get(username="editor").check_password(password)
-    assert Deployment.objects.count() == 4
+    assert Deployment.objects.count() == 5
     assert Approval.objects.filter(state="pending").count() == 1
     assert ClassVersion.objects.filter(state="approved").count() == 3
     fill(simulated.kubeconfig)
