@@ -131,3 +131,13 @@ def test_the_next_version_of_a_class_or_pattern_is_compared(
         assert caller(auditor).post("placement/compare/", body).status_code == 403
     missing = {"cluster": cluster.slug, "device_class": "no", "content": {}}
     assert caller(admin).post("placement/compare/", missing).status_code == 404
+
+
+def test_an_ask_is_taken_back_by_who_asked(
+    admin: User, alice: User, cluster: Cluster, tenant: Tenant
+) -> None:
+    body = {"cluster": cluster.slug, "device_class": "gpu"}
+    key = caller(admin).post("placement/fragments/", body).json()["key"]
+    assert caller(alice, tenant).send("DELETE", f"asks/{key}/").status_code == 404
+    found = caller(admin, write=False).send("DELETE", f"asks/{key}/").json()
+    assert (found["state"], found["problem"]) == ("failed", "You took the question back.")

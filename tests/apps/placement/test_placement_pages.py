@@ -364,3 +364,14 @@ def test_a_waiting_claim_is_written_into_the_what_if_page(
     assert "deviceClassName: x1" in page
     page = log_in(client, mallory).get(reverse("placement:what-if"), named).content.decode()
     assert "deviceClassName: x1" not in page
+
+
+def test_a_question_that_takes_long_can_be_stopped(
+    client: Client, admin: User, alice: User, cluster: Cluster
+) -> None:
+    data = {"cluster": cluster.slug, "claim": CLAIM}
+    page = log_in(client, admin).post(reverse("placement:what-if"), data).content.decode()
+    address = reverse("common:ask-take-back", args=[last_ask().key])
+    assert f'hx-post="{address}"' in page
+    assert log_in(client, alice).post(address).status_code == 404
+    assert b"You took the question back." in log_in(client, admin).post(address).content
