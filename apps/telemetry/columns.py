@@ -222,9 +222,17 @@ def quantiles(table: Table, q: float) -> Array:
     bounds = np.array([bound for bound, _ in order])
     counts = table.values[:, [index for _, index in order]].astype("f8")
     unknown = np.isnan(counts)
+    # The usual case first: rows whose bounds are all known. Those without any stay NaN.
+    whole = ~unknown.any(axis=1)
+    if len(bounds) >= 2 and np.isinf(bounds[-1]):
+        result[whole] = _quantiles(bounds, counts[whole], q)
+    mixed = np.flatnonzero(~whole & ~unknown.all(axis=1))
+    if not len(mixed):
+        return result
+    unknown = unknown[mixed]
     patterns, which = np.unique(unknown, axis=0, return_inverse=True)
     for number, pattern in enumerate(patterns):
-        rows = np.flatnonzero(which.reshape(-1) == number)
+        rows = mixed[which.reshape(-1) == number]
         kept = ~pattern
         if kept.sum() >= 2 and np.isinf(bounds[kept][-1]):
             result[rows] = _quantiles(bounds[kept], counts[np.ix_(rows, kept)], q)

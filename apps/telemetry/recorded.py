@@ -24,7 +24,8 @@ log = structlog.get_logger(__name__)
 METRICS = frozenset({"matches", "matches_free", "fragmentation"})
 MOST_CLASSES = 50
 WAIT_MS = 3000
-FRESH_MINUTES = 4
+SCATTERED_EVERY = 5
+FRESH_MINUTES = 7
 
 
 def classes(cluster: Cluster) -> list[tuple[str, list[str]]]:
@@ -47,7 +48,8 @@ def record(cluster: Cluster, now: datetime) -> int:
         )
         for name, selectors in classes(cluster)
     ]
-    asked.append((Track.Kind.CLUSTER, "", _put(cluster, "placement.fragments", {})))
+    if _is_due(cluster, now):
+        asked.append((Track.Kind.CLUSTER, "", _put(cluster, "placement.fragments", {})))
     rows: dict[columns.RowKey, dict[str, float]] = {}
     left = WAIT_MS
     for kind, name, ask in asked:
@@ -60,6 +62,14 @@ def record(cluster: Cluster, now: datetime) -> int:
             rows[track.pk, "", columns.minute_of(now)] = values
     columns.put(rows)
     return len(rows)
+
+
+def _is_due(cluster: Cluster, now: datetime) -> bool:
+    """Fragments take the placement process longer than matches: every five minutes will do."""
+    since = now - timedelta(minutes=SCATTERED_EVERY, seconds=-30)
+    return not Track.objects.filter(
+        cluster=cluster, kind=Track.Kind.CLUSTER, key="", read_at__gte=since
+    ).exists()
 
 
 def _put(cluster: Cluster, kind: str, question: dict[str, Any]) -> Ask:

@@ -121,3 +121,15 @@ def test_pages_ask_a_worker_and_never_a_prometheus(
         asks.answer(ask.pk)
     note = client.get(path).json()["note"]
     assert note.startswith("Error") and "does not answer" in note
+
+
+def test_the_series_of_the_api_have_their_state(
+    client: Client, alice: Any, cluster: Cluster
+) -> None:
+    client.force_login(alice)
+    found = client.get("/api/v1/series/?metric=tokens&range=1h").json()
+    assert (found["state"], found["lines"], len(found["times"])) == ("not-configured", [], 60)
+    assert client.get("/api/v1/series/?metric=tokens&tenant=other").status_code == 404
+    assert client.get("/api/v1/series/?metric=nonsense").status_code == 400
+    figures = client.get("/api/v1/figures/").json()
+    assert len(figures) == 18 and all(one["state"] for one in figures)
