@@ -51,7 +51,7 @@ class Scene:
     def ask_by_claim(self, name: str, devices: Json) -> None:
         """A claim, and a pod that uses it."""
         self.apply("resource.k8s.io/v1", "ResourceClaim", name, {"devices": devices})
-        container = {"name": "main", "image": "example.org/none", "command": ["sleep", "1"]}
+        container: Json = {"name": "main", "image": "example.org/none", "command": ["sleep", "1"]}
         container["resources"] = {"claims": [{"name": "gpu"}]}
         spec = {
             "containers": [container],

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from domain.placement import Delete, Features, Fleet, apply_all, fitting, place
-from domain.placement.fixes import Fix, Fixes, nearest_fixes
+from domain.placement.fix import Fix
+from domain.placement.fixes import Fixes, nearest_fixes
 from domain.placement.trials import Wanted, wanted_by
 from tests.domain.placement.fleets import (
     DRIVER,
