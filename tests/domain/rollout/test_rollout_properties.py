@@ -175,6 +175,25 @@ def test_deciding_twice_on_the_same_is_the_same(history: list[str], capacity: st
     assert decide(plan, seen, at.now) == decide(plan, seen, at.now)
 
 
+@ROOM
+@given(dies_at=st.frozensets(st.integers(1, 60), max_size=30), regress=st.booleans())
+def test_a_worker_killed_at_any_decision_comes_to_the_same_end(
+    dies_at: frozenset[int], regress: bool
+) -> None:
+    ends = []
+    for deaths in (frozenset[int](), dies_at):
+        at = world("full", 2)
+        at.dies_at = deaths
+        if regress:
+            at.figures["ttft"] = BAD
+        at.run(150)
+        at.dies_at = frozenset()
+        last = at.run(20)
+        pools = [(one.phase, one.old.exists, one.new.exists, one.new.weight) for one in at.moves]
+        ends.append((at.state, last.waiting_for, pools))
+    assert ends[0] == ends[1]
+
+
 def test_a_pool_that_lost_all_its_servers_takes_nothing_further() -> None:
     at = world("full", 1)
     while at.moves[0].new.weight != 25:

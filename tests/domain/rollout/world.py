@@ -96,6 +96,7 @@ class World:
     reason: str = ""
     hooks: dict[str, str] = field(default_factory=dict)
     log: list[Action] = field(default_factory=list)
+    dies_at: frozenset[int] = frozenset()  # numbers of decisions
     waves: tuple[Wave, ...] = (Wave(0), Wave(1, 2), Wave(2, 2))
 
     def seen(self) -> Seen:
@@ -180,6 +181,8 @@ class World:
         for _ in range(50):
             action = decide(plan, self.seen(), self.now)
             self.log.append(action)
+            if len(self.log) in self.dies_at:
+                return action  # the worker was killed before it could carry this out
             self.carry_out(action)
             if action.kind in (Kind.WAIT, Kind.END, Kind.NOTHING):
                 return action
