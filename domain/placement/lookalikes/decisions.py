@@ -57,18 +57,20 @@ class Decisions(Sequence[Decision]):
         attempt: QuickAttempt,
         claims: Sequence[Claim],
         content: Hashable = None,
-        start: int = 0,
+        start: int | None = None,
     ) -> "Decisions":
         """Up to the first that fits or that ends the attempt, or all if none does.
 
-        start: rows before it are known not to fit.
+        start: rows before it are known not to fit. Who gives it asks again after every claim that
+        it places, so that keeping all nodes' pictures up to date would cost more than it saves.
         """
         query = attempt.query(claims, content)
-        crowd = attempt.album.near_crowd(attempt.ledger)
-        if crowd is not None and not (start or query.columns or attempt.album.strangers):
+        crowd = attempt.album.near_crowd(attempt.ledger) if start is None else None
+        if crowd is not None and not (query.columns or attempt.album.strangers):
             count = _first_of(attempt, query, claims, crowd)
             if count >= 0:
                 return cls(attempt, query, claims, crowd.numbers[:count], None, {})
+        start = start or 0
         query.plans[SKIPPED] = NO
         pictures: list[Picture] = [SKIPPED] * start
         alone: dict[int, Decision] = {}
