@@ -21,6 +21,7 @@ from tests.oracle.shrinking import shrunk
 
 BAD = ("different", "crashed")
 MOST_SHOWN = 10
+MOST_ASKED_AGAIN = 16
 PROGRESS_EVERY = 10_000
 
 
@@ -55,7 +56,7 @@ def _run(oracle: Oracle, asked: argparse.Namespace) -> int:
     reasons: Counter[str] = Counter()
 
     def judge(case: Case, answer: dict[str, object]) -> None:
-        found = _judged(case, answer)
+        found = _settled(case, _judged(case, answer))
         counts[found.kind] += 1
         if found.kind == "not compared":
             reasons[found.detail[:60]] += 1
@@ -91,6 +92,18 @@ def _judged(case: Case, answer: dict[str, object]) -> Verdict:
         return verdict(case, answer)
     except Exception as problem:  # noqa: BLE001  any crash of the engine is a finding
         return Verdict("crashed", f"{type(problem).__name__}: {problem}")
+
+
+def _settled(case: Case, found: Verdict) -> Verdict:
+    """Loops over attributes walk a Go map: where one value fails and another ends the loop,
+    upstream answers now so and now so. A case on which it does is no expectation."""
+    if found.kind != "different":
+        return found
+    with Oracle() as oracle:  # the other one has questions waiting
+        said = {json.dumps(oracle.ask(case)["results"]) for _ in range(MOST_ASKED_AGAIN)}
+    if len(said) > 1:
+        return Verdict("not compared", "upstream's own answers differ")
+    return found
 
 
 def _report(case: Case, found: Verdict, folder: Path | None) -> None:
