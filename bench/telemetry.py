@@ -284,7 +284,7 @@ def _usage() -> dict[str, Any]:
     summed = time.perf_counter() - began
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE telemetry_usageday")
-    asked = usage.Asked(now - timedelta(days=DAYS), now)
+    asked = usage.Asked(usage.midnight(now - timedelta(days=DAYS)), now)
 
     def ask() -> None:
         found = usage.amounts(asked, now)

@@ -161,8 +161,8 @@ def _parts_of(asked: Asked, now: datetime) -> tuple[str, list[Any]]:
     end = min(asked.end, now)
     state = UsageState.objects.filter(pk=1).first()
     summed = datetime.combine(state.until, time(), UTC) if state else asked.start
-    first = _midnight(asked.start, up=True)
-    last = min(_midnight(end), summed)
+    first = midnight(asked.start, up=True)
+    last = min(midnight(end), summed)
     pieces, params = [], list[Any]()
     if first < last:
         where, own = _where(asked, "d")
@@ -189,7 +189,7 @@ def _by_day(begin: datetime, over: datetime) -> list[tuple[datetime, datetime]]:
     """The time cut at midnights, so that each piece belongs to one day."""
     found = []
     while begin < over:
-        high = min(_midnight(begin) + timedelta(days=1), over)
+        high = min(midnight(begin) + timedelta(days=1), over)
         found.append((begin, high))
         begin = high
     return found
@@ -249,7 +249,7 @@ def _where(asked: Asked, table: str) -> tuple[str, list[Any]]:
     return text, params
 
 
-def _midnight(moment: datetime, *, up: bool = False) -> datetime:
+def midnight(moment: datetime, *, up: bool = False) -> datetime:
     day = moment.astimezone(UTC).date()
     found = datetime.combine(day, time(), UTC)
     return found + timedelta(days=1) if up and found < moment else found

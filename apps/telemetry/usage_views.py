@@ -38,7 +38,9 @@ def asked_of(user: Any, given: Mapping[str, str], now: datetime) -> Asked:
     if grain not in usage.GRAIN:
         raise InvalidValue(f"A step is one of {', '.join(usage.GRAIN)}.", field="grain")
     own = dict(given) | {"range": given.get("range") or "30d"}
-    start, end, _ = span_of(own, now)
+    start, end, name = span_of(own, now)
+    if name and grain != "hour":
+        start = usage.midnight(start)  # whole days: each bar is one, the first one too
     if grain == "hour" and end - start > timedelta(days=8):
         raise InvalidValue("By the hour, ask for 8 days at most.", field="grain")
     tenants: tuple[str, ...] | None = None
