@@ -13,7 +13,7 @@ from apps.telemetry import measure, series
 from apps.telemetry.models import MetricsSource
 from apps.telemetry.scopes import Scope
 from domain.figures import Figure, State
-from tests.apps.telemetry.prometheus_server import PROGRAM, Pages, running, until
+from tests.apps.telemetry.prometheus_server import PROGRAM, Pages, running
 
 pytestmark = [
     pytest.mark.django_db,
@@ -58,7 +58,8 @@ def page(step: int, *, slow: bool = False, wide: bool = True, prefix: str = "vll
 def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pages]]:
     """A Prometheus that has scraped some ticks of three pods; the third is slow and errs."""
     folder: Path = tmp_path_factory.mktemp("prometheus")
-    with running(folder, PODS) as (url, pages):
+    # The fourth one never answers.
+    with running(folder, PODS | {"llama-gone-d": "tenant-vision"}) as (url, pages):
         for step in range(1, 13):
             pages.pages |= {
                 "llama-main-a": page(step),
@@ -197,7 +198,18 @@ def test_a_prometheus_that_is_away_is_an_error_and_no_zero(watched: Cluster) -> 
     assert (found.value, found.state) == (None, State.ERROR) and "does not answer" in found.detail
 
 
-def test_targets_that_are_down_say_so(watched: Cluster, told: tuple[str, Pages]) -> None:
-    _, pages = told
-    pages.pages.pop("llama-dra-c", None)
-    until(lambda: measured(watched, "running", DRA, "last").state is State.TARGET_DOWN)
+def test_targets_that_are_down_say_so(watched: Cluster) -> None:
+    Pod.objects.create(
+        cluster=watched,
+        uid="gone",
+        name="llama-gone-d",
+        namespace="tenant-vision",
+        phase="Running",
+        is_ready=True,
+        tenant="vision",
+        deployment="llama",
+        model_pool="gone",
+    )
+    gone = Scope(tenant="vision", deployment="llama", pool="gone")
+    found = measured(watched, "running", gone, "last")
+    assert found.state is State.TARGET_DOWN and found.value is None
