@@ -2,6 +2,7 @@
 
 from domain.policies import TenantSpace, hard_limits, render
 from kube import rights
+from kube.rights_table import TENANT_ROLES
 
 
 def space(**changes: object) -> TenantSpace:
@@ -39,7 +40,7 @@ def test_every_object_carries_our_labels_and_its_tenant() -> None:
 
 def test_rights_are_those_of_the_role_that_only_reads() -> None:
     (binding,) = [one for one in render(space()) if one["kind"] == "RoleBinding"]
-    assert binding["roleRef"]["name"] == rights.TENANT_ROLES[0]
+    assert binding["roleRef"]["name"] == TENANT_ROLES[0]
     view = rights.tenant_roles()[0]
     assert {verb for rule in view["rules"] for verb in rule["verbs"]} == {"get", "list", "watch"}
 

@@ -5,14 +5,18 @@ map literals, comparisons across number types), so that an expression is refused
 here exactly when the API server refuses it.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 
 from domain.placement.cel import types
-from domain.placement.cel.declarations import TYPE_NAMES, Overload, device_fields, functions
+from domain.placement.cel.checked import Checked
+from domain.placement.cel.declarations import (
+    LITERAL_TYPES,
+    TYPE_NAMES,
+    Overload,
+    device_fields,
+    functions,
+)
 from domain.placement.cel.environment import Environment
 from domain.placement.cel.errors import Unsupported
 from domain.placement.cel.source import Problem, Source
@@ -26,19 +30,9 @@ from domain.placement.cel.syntax import (
     MapLiteral,
     Select,
     StructLiteral,
-    UInt,
 )
 from domain.placement.cel.types import Substitutions, Type, shown
 
-LITERAL_TYPES: dict[type, Type] = {
-    type(None): types.NULL,
-    bool: types.BOOL,
-    int: types.INT,
-    UInt: types.UINT,
-    float: types.DOUBLE,
-    str: types.STRING,
-    bytes: types.BYTES,
-}
 Signature = tuple[str, bool, tuple[Type, ...]]
 """A function, whether it is called on its first operand, and the types of all operands."""
 
@@ -47,24 +41,6 @@ Resolved = tuple[tuple[str, ...], Type]
 
 MOST_RESOLVED = 10_000
 PROTOBUF = "google.protobuf."
-
-
-@dataclass(slots=True)
-class Checked:
-    """A type-checked expression. `overloads` holds the candidates that each call may resolve to."""
-
-    root: Expr
-    source: Source
-    environment: Environment
-    types: dict[int, Type] = field(default_factory=dict)
-    overloads: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    type_names: dict[int, Type] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
-    unsupported: Unsupported | None = None
-
-    @property
-    def result(self) -> Type:
-        return self.types[self.root.id]
 
 
 def check(root: Expr, source: Source, environment: Environment) -> Checked:

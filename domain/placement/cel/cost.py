@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from domain.placement.cel import types
-from domain.placement.cel.checker import Checked
+from domain.placement.cel.checked import Checked
 from domain.placement.cel.cost_calls import Call as CallCost
 from domain.placement.cel.cost_calls import Node, listed_cost, standard_cost
 from domain.placement.cel.cost_kubernetes import kubernetes_cost

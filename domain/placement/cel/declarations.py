@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from domain.placement.cel import types
 from domain.placement.cel.environment import Environment
+from domain.placement.cel.syntax import UInt
 from domain.placement.cel.types import Type
 
 TOKENS = re.compile(r"[\w.]+|[(),]")
@@ -27,6 +28,15 @@ NAMED = {
     "timestamp": types.TIMESTAMP,
     "net.IP": types.IP,
     "net.CIDR": types.CIDR,
+}
+LITERAL_TYPES: dict[type, Type] = {
+    type(None): types.NULL,
+    bool: types.BOOL,
+    int: types.INT,
+    UInt: types.UINT,
+    float: types.DOUBLE,
+    str: types.STRING,
+    bytes: types.BYTES,
 }
 # Names that stand for a type in an expression, as in `type(x) == int`.
 TYPE_NAMES = {

@@ -12,7 +12,7 @@ from typing import Any
 
 from domain.placement.cel import access
 from domain.placement.cel.arguments import Constant, Frame, Step, call, values
-from domain.placement.cel.checker import Checked
+from domain.placement.cel.checked import Checked
 from domain.placement.cel.device import DeviceView
 from domain.placement.cel.environment import COST_LIMIT
 from domain.placement.cel.functions import bind_call, is_conversion

@@ -8,7 +8,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from domain.placement.cel import everyday, types
-from domain.placement.cel.checker import Checked, check
+from domain.placement.cel.checked import Checked
+from domain.placement.cel.checker import check
 from domain.placement.cel.cost import estimate
 from domain.placement.cel.declarations import attribute_type
 from domain.placement.cel.device import DeviceView, Path, reader

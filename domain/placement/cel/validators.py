@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from domain.placement.cel.arguments import Constant
-from domain.placement.cel.checker import Checked
+from domain.placement.cel.checked import Checked
 from domain.placement.cel.functions import bind_call
 from domain.placement.cel.source import Problem
 from domain.placement.cel.syntax import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from domain.placement.cel.checker import Checked
+from domain.placement.cel.checked import Checked
 from domain.placement.cel.device import Path
 from domain.placement.cel.errors import Position
 from domain.placement.cel.lint.published import Published
