@@ -39,6 +39,9 @@ class CheckIn(OfCluster):
 
     claims = serializers.ListField(child=serializers.DictField(), min_length=1, max_length=16)
     pod = serializers.DictField(required=False, help_text="A Pod: all of the scheduler's filters.")
+    fixes = serializers.BooleanField(
+        default=True, help_text="Where nothing fits: also what would. Takes longer."
+    )
 
 
 class ExplainIn(OfCluster):
@@ -115,9 +118,13 @@ class CheckApi(Placement):
             for claim in given["claims"]:
                 if claim.get("kind") not in ("ResourceClaim", "ResourceClaimTemplate"):
                     raise InvalidValue("Only claims and templates of claims.", field="claims")
-            return self.told(asking.check(self.actor, cluster, given["claims"], given["pod"]))
+            return self.told(
+                asking.check(
+                    self.actor, cluster, given["claims"], given["pod"], fixes=given["fixes"]
+                )
+            )
         claims = [asking.claim_from(claim) for claim in given["claims"]]
-        return self.told(asking.check(self.actor, cluster, claims))
+        return self.told(asking.check(self.actor, cluster, claims, fixes=given["fixes"]))
 
 
 class ExplainApi(Placement):

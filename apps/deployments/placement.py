@@ -35,7 +35,6 @@ def ask(user: Any, plan: Plan) -> list[Ask]:
         question = {
             "pod": pod,
             "claims": [template] if template else [],
-            "fixes": True,
             "candidates": candidates(
                 user,
                 plan.cluster,

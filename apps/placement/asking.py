@@ -113,16 +113,32 @@ def charged_by(pod: Pod) -> dict[str, int]:
 
 
 # --- Asking
-def check(user: Any, cluster: Cluster, claims: list[Json], pod: Json | None = None) -> Ask:
-    """With a pod, `claims` are what it names: claims and templates of claims."""
+def check(
+    user: Any, cluster: Cluster, claims: list[Json], pod: Json | None = None, *, fixes: bool = False
+) -> Ask:
+    """With a pod, `claims` are what it names: claims and templates of claims.
+
+    With `fixes` the answer waits for them; else `fixes_for` asks for them afterwards.
+    """
     question = {
         **({} if pod is None else {"pod": pod}),
         "claims": claims,
-        "fixes": True,
+        "fixes": fixes,
         "candidates": candidates(user, cluster),
         "may_end": may_end(user, cluster),
     }
     return asks.put("placement.check", question, asked_by=user, cluster_id=cluster.pk)
+
+
+def fixes_for(check: Ask) -> Ask:
+    """What would fit instead, asked once the check is answered, so that nobody waits for both."""
+    return asks.put(
+        "placement.fixes",
+        check.question,
+        asked_by=check.asked_by,
+        cluster_id=check.cluster_id,
+        tenant_id=check.tenant_id,
+    )
 
 
 def explain(user: Any, cluster: Cluster, claim: Json) -> Ask:

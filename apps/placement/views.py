@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.catalog import selectors as catalog
@@ -58,6 +58,14 @@ def _answer_what_if(request: HttpRequest, form: WhatIf) -> HttpResponse:
     cluster = form.clusters[form.cleaned_data["cluster"]]
     ask = asking.check(request.user, cluster, [form.cleaned_data["claim"]])
     return render(request, "parts/ask.html", {"ask": asks.wait(ask)})
+
+
+@require_GET
+@login_required
+def fixes(request: HttpRequest, key: str) -> HttpResponse:
+    """What would fit instead of what a check of one's own found no room for."""
+    first = get_object_or_404(Ask, key=key, asked_by=request.user.pk, kind="placement.check")
+    return render(request, "parts/ask.html", {"ask": asks.wait(asking.fixes_for(first))})
 
 
 def _versions(user: Any) -> list[Any]:

@@ -75,33 +75,52 @@ def why_claim(snapshot: Snapshot, question: Json) -> Json:
 
 @answers("check")
 def check(snapshot: Snapshot, question: Json) -> Json:
-    """Whether a pod with its claims, or claims alone, would fit now, where, and else what would.
+    """Whether a pod with its claims, or claims alone, would fit now, and where.
 
-    `fixes`: true asks for the nearest fixes too; `candidates` are claims that would also do.
+    `fixes`: true asks for the nearest fixes in the same answer; they take longer than the check.
     """
     deadline = Deadline()
-    if "pod" in question:
-        pod = table(question, "pod")
-        fleet = with_claims(snapshot.fleet, claims(question))
-        answer = check_pod(fleet, pod, snapshot.features, deadline)
-        wanted = wanted_by(fleet, pod)
+    fleet, wanted = _asked(snapshot, question)
+    if wanted.pod is not None:
+        answer = check_pod(fleet, table(question, "pod"), snapshot.features, deadline)
     else:
-        asked = claims(question)
-        if not asked:
-            raise InvalidValue("Give at least one claim.", field="claims")
-        fleet, wanted = snapshot.fleet, Wanted(tuple(asked))
-        answer = check_claims(fleet, asked, snapshot.features, deadline)
-    if answer["outcome"] == "no" and (question.get("fixes") or question.get("candidates")):
-        found = nearest_fixes(
-            fleet,
-            wanted,
-            snapshot.features,
-            candidates=candidates(question),
-            may_end=may_end(question),
-            is_over=deadline.is_over,
-        )
-        answer["fixes"] = fixes_json(found)
+        answer = check_claims(fleet, wanted.claims, snapshot.features, deadline)
+    if answer["outcome"] == "no" and question.get("fixes"):
+        answer |= _fixes(snapshot, question, deadline)
     return answer
+
+
+@answers("fixes")
+def fixes(snapshot: Snapshot, question: Json) -> Json:
+    """The smallest changes with which what a check was asked about would fit now.
+
+    `candidates` are claims that would also do.
+    """
+    return _fixes(snapshot, question, Deadline())
+
+
+def _fixes(snapshot: Snapshot, question: Json, deadline: Deadline) -> Json:
+    fleet, wanted = _asked(snapshot, question)
+    found = nearest_fixes(
+        fleet,
+        wanted,
+        snapshot.features,
+        candidates=candidates(question),
+        may_end=may_end(question),
+        is_over=deadline.is_over,
+    )
+    return {"fixes": fixes_json(found)}
+
+
+def _asked(snapshot: Snapshot, question: Json) -> tuple[Fleet, Wanted]:
+    """What is to be placed; with a pod, on the fleet as if its claims were there already."""
+    asked = claims(question)
+    if "pod" in question:
+        fleet = with_claims(snapshot.fleet, asked)
+        return fleet, wanted_by(fleet, table(question, "pod"))
+    if not asked:
+        raise InvalidValue("Give at least one claim.", field="claims")
+    return snapshot.fleet, Wanted(tuple(asked))
 
 
 def check_claims(

@@ -45,6 +45,8 @@ def test_a_check_is_an_ask_with_its_place(admin: User, cluster: Cluster) -> None
     assert answer.status_code == 202
     assert answer.headers["Location"].endswith(f"/api/v1/asks/{ask.key}/")
     assert (answer.json()["kind"], ask.question["fixes"]) == ("placement.check", True)
+    caller(admin).post("placement/check/", body | {"fixes": False})
+    assert Ask.objects.latest("pk").question["fixes"] is False
 
 
 def test_a_token_that_may_only_read_may_ask(admin: User, cluster: Cluster) -> None:

@@ -250,6 +250,25 @@ def test_the_same_pages_show_the_answer_of_a_check(
     assert "What would fit now" in page
 
 
+def test_what_would_fit_is_asked_for_after_the_answer_and_by_who_asked(
+    client: Client,
+    admin: User,
+    alice: User,
+    cluster: Cluster,
+    answering: Callable[[Json], None],
+) -> None:
+    answering({name: said for name, said in ANSWER.items() if name != "fixes"})
+    data = {"cluster": cluster.slug, "claim": CLAIM}
+    page = log_in(client, admin).post(reverse("placement:what-if"), data).content.decode()
+    check = last_ask()
+    later = reverse("placement:fixes", args=[check.key])
+    assert f'hx-get="{later}"' in page
+    answering({"fixes": ANSWER["fixes"]})
+    assert "Ask for &lt;24Gi&gt;" in client.get(later).content.decode()
+    assert (last_ask().kind, last_ask().question) == ("placement.fixes", check.question)
+    assert log_in(client, alice).get(later).status_code == 404
+
+
 @pytest.fixture
 def offered(cluster: Cluster) -> None:
     Mirrored.objects.create(

@@ -181,6 +181,7 @@ def test_a_check_gives_fixes_when_they_are_asked_for(mirror: Mirror) -> None:
     assert "fixes" not in answered(mirror, "check", {"claims": [claim]})
     found = answered(mirror, "check", {"claims": [claim], "fixes": True})
     assert found["fixes"]["found"][0]["text"] == "Ask for 2 instead of 3 in gpu"
+    assert answered(mirror, "fixes", {"claims": [claim]})["fixes"] == found["fixes"]
 
 
 def test_a_check_looks_at_every_node_of_a_larger_cluster(mirror: Mirror) -> None:
