@@ -200,15 +200,13 @@ def _sizes() -> dict[str, Any]:
     return {"raw_mb": round(float(raw) / readings * kept / 1e6), "blocks_an_hour": blocks}
 
 
-def _range() -> dict[str, Any]:
-    """A day of 100 servers, a line each, through the API's own view and renderer."""
-    from django.test import Client
+def _day_of_servers() -> None:
+    """SERIES servers of one pool, with a minute's histogram in each minute of a day."""
     from django.utils import timezone
 
     from apps.inventory.models import Cluster
     from apps.telemetry import columns
     from apps.telemetry.models import Track
-    from apps.tenancy.models import PlatformRole, User
 
     cluster = Cluster.objects.create(slug="day", name="Day", server="https://x", credentials=b"")
     now = timezone.now()
@@ -233,6 +231,15 @@ def _range() -> dict[str, Any]:
             family |= {"inf": count, "sum": count / 4}
             rows[track.pk, "ttft", first + minute] = family
         columns.put(rows)
+
+
+def _range() -> dict[str, Any]:
+    """A day of 100 servers, a line each, through the API's own view and renderer."""
+    from django.test import Client
+
+    from apps.tenancy.models import PlatformRole, User
+
+    _day_of_servers()
     user = User.objects.create(username="bench", platform_roles=[PlatformRole.ADMIN.value])
     client = Client()
     client.force_login(user)
