@@ -7,7 +7,6 @@ that knows what it got.
 
 import contextlib
 import json
-import shutil
 import socket
 import subprocess
 import urllib.parse
@@ -33,6 +32,7 @@ from kube.rights import picker_role
 from tests.datapath.controller import Controller
 from tests.datapath.envoyfiles import Files
 from tests.datapath.kubelet import Kubelet, until
+from tests.programs import program
 
 Json = dict[str, Any]
 HERE = Path(__file__).parent
@@ -47,7 +47,6 @@ COUNTER = (
     'envoy_cluster_upstream_rq_pending_failure_eject{part="epp",namespace="$namespace",'
     'pool="$inference_pool"}[$window]))'
 )
-PROMETHEUS = "/usr/bin/prometheus"
 MODULES = (
     ("sigs.k8s.io/gateway-api@v1.6.3", "config/crd/standard"),
     ("sigs.k8s.io/gateway-api-inference-extension@v1.5.0", "config/crd/bases"),
@@ -213,12 +212,11 @@ def _run_envoy(stack: contextlib.ExitStack, rig: Rig) -> None:
 def _run_prometheus(stack: contextlib.ExitStack, rig: Rig) -> None:
     text = (HERE / "prometheus.yml").read_text().replace("ADMIN", rig.admin)
     (rig.folder / "prometheus.yml").write_text(text)
-    program = shutil.which("prometheus") or PROMETHEUS
     _run(
         stack,
         rig.folder,
         "prometheus",
-        program,
+        program("prometheus", "prometheus"),
         *("--config.file=prometheus.yml", "--storage.tsdb.path=tsdb", "--log.level=warn"),
         f"--web.listen-address={rig.prometheus}",
     )

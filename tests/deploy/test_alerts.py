@@ -2,26 +2,22 @@
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from apps.telemetry.exporting import NAMES
+from tests.programs import program
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 RULES = DEPLOY / "alerts" / "claimyard.rules.yml"
-PROMTOOL = shutil.which("promtool")
-needs_promtool = pytest.mark.skipif(
-    PROMTOOL is None, reason="the Debian package prometheus is not installed"
-)
 OWN = re.compile(r"claimyard_[a-z_]+")
 
 
 def promtool(*args: str, stdin: str = "") -> None:
     done = subprocess.run(
-        [str(PROMTOOL), *args],
+        [program("promtool", "prometheus"), *args],
         cwd=RULES.parent,
         input=stdin,
         capture_output=True,
@@ -31,12 +27,12 @@ def promtool(*args: str, stdin: str = "") -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@needs_promtool
+@pytest.mark.stack
 def test_the_rules_are_rules() -> None:
     promtool("check", "rules", "--lint-fatal", RULES.name)
 
 
-@needs_promtool
+@pytest.mark.stack
 def test_the_rules_fire_when_they_should_and_not_before() -> None:
     promtool("test", "rules", "claimyard.test.yml")
 

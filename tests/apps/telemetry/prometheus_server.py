@@ -2,7 +2,6 @@
 
 import http.server
 import json
-import shutil
 import subprocess
 import threading
 import time
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-PROGRAM = shutil.which("prometheus")
+from tests.programs import program
 
 
 @dataclass
@@ -65,7 +64,7 @@ def running(folder: Path, pods: dict[str, str]) -> Iterator[tuple[str, Pages]]:
     port = free_port()
     process = subprocess.Popen(
         [
-            str(PROGRAM),
+            program("prometheus", "prometheus"),
             f"--config.file={path}",
             f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address=127.0.0.1:{port}",

@@ -1,6 +1,5 @@
 """Our own /metrics: for who has the token, of what is known, and not more series than promised."""
 
-import shutil
 import subprocess
 from datetime import timedelta
 from typing import Any
@@ -14,6 +13,7 @@ from apps.telemetry import exporting, history, rollup
 from apps.telemetry.models import Progress, Track
 from domain.metrics import parse
 from tests.apps.telemetry.conftest import fill, make_track
+from tests.programs import program
 
 pytestmark = pytest.mark.django_db
 
@@ -44,10 +44,14 @@ def test_what_is_known_is_told_and_what_is_not_is_absent(page: str) -> None:
     assert "claimyard_requests_waiting" not in found
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+@pytest.mark.stack
 def test_the_real_promtool_reads_the_page(page: str) -> None:
     done = subprocess.run(
-        ["promtool", "check", "metrics"], input=page, capture_output=True, text=True, check=False
+        [program("promtool", "prometheus"), "check", "metrics"],
+        input=page,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

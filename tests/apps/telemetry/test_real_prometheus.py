@@ -13,12 +13,9 @@ from apps.telemetry import measure, series
 from apps.telemetry.models import MetricsSource
 from apps.telemetry.scopes import Scope
 from domain.figures import Figure, State
-from tests.apps.telemetry.prometheus_server import PROGRAM, Pages, running
+from tests.apps.telemetry.prometheus_server import Pages, running
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.skipif(PROGRAM is None, reason="the Debian package prometheus is not installed"),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.stack]
 PODS = {
     "llama-main-a": "tenant-vision",
     "llama-main-b": "tenant-vision",
