@@ -87,6 +87,8 @@ def editor(running: DemoProcess, lasting_state: Path, kubectl: Kubectl) -> Edito
     ("victim", "words"),
     [
         ("worker", ("celery", "worker")),
+        ("beat", ("celery", "beat")),
+        ("placement", ("workers.placement",)),
         ("watch", ("workers.watch",)),
         ("web", ("gunicorn",)),
         ("database", ("bin/postgres",)),
