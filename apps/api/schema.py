@@ -16,6 +16,11 @@ TAGS = {
     "tenants": "Tenants, their members, quotas and deployments.",
     "quotas": "Quotas of all tenants, with their use.",
     "deployments": "Deployments of all your tenants.",
+    "migrations": "Moves of model pools to claims, in stages, with gates and the way back.",
+    "evidence-key": "The public key that evidence of migrations is signed with.",
+    "series": "What charts show: figures over time, each with its state.",
+    "figures": "The catalogue of figures, and what they are now.",
+    "usage": "Hours of devices by tenant, class and deployment.",
     "placement": "What would fit, why not, and what if; questions that change nothing.",
     "asks": "Questions that a cluster or the placement worker answers.",
     "audit": "Who changed what.",
@@ -67,6 +72,8 @@ def complete(result: dict[str, Any], generator: Any, request: Any, public: bool)
     for path, operations in result["paths"].items():
         tag = path.split("/")[3].replace("cluster-trials", "clusters")
         for method, operation in operations.items():
+            if tag not in TAGS:
+                raise LookupError(f"{path}: {tag} is not described in TAGS")
             operation["tags"] = [tag]
             operation.pop("description", None)  # the docstring of a view is for its readers
             _complete(method, operation)
