@@ -17,6 +17,7 @@ __all__ = [
     "CLASSES",
     "CLUSTERS",
     "DECISIONS",
+    "DELIVERIES",
     "DEPLOYMENTS",
     "DEVICES",
     "MEMBERS",
@@ -48,6 +49,11 @@ class SampleFilters(filters.FilterSet):
     verdict = filters.CharFilter(label="Verdict")
 
 
+class DeliveryFilters(filters.FilterSet):
+    point = filters.CharFilter(label="Point")
+    state = filters.CharFilter(label="State")
+
+
 class AllDeploymentFilters(DeploymentFilters):
     tenant = filters.CharFilter(field_name="tenant__slug", label="Tenant")
 
@@ -68,6 +74,13 @@ DECISIONS = Table(
     noun=("decision", "decisions"),
     default_sort="-id",
     filters=DecisionFilters,
+    columns=(),
+)
+DELIVERIES = Table(
+    name="deliveries",
+    noun=("delivery", "deliveries"),
+    default_sort="-id",
+    filters=DeliveryFilters,
     columns=(),
 )
 SAMPLES = Table(

@@ -177,7 +177,7 @@ class NodesApi(_OfMigration):
     )
     def post(self, request: Request, migration_id: int) -> Response:
         migration = self.migration(migration_id)
-        if why_not := rollouts.may_steer(self.actor, migration):
+        if why_not := rollouts.may_convert(self.actor):
             raise PermissionDenied(why_not)
         asked = self.asked(NodesIn)
         rows = node_services.convert_nodes(actor=self.actor, migration=migration, **asked)

@@ -14,9 +14,8 @@ from rest_framework.reverse import reverse
 from apps.api import lists
 from apps.api.base import Api, ListApi
 from apps.deployments.models import Deployment
-from apps.inventory.models import Cluster
 from apps.rollouts import access, selectors, services
-from apps.rollouts.models import Decision, GateSample, Migration, Workload
+from apps.rollouts.models import Migration, Workload
 from domain.errors import InvalidValue
 
 
@@ -148,61 +147,6 @@ class NothingIn(serializers.Serializer):
     pass
 
 
-class DecisionOut(serializers.ModelSerializer):
-    workload = serializers.CharField(
-        source="workload.name", read_only=True, allow_null=True, default=None
-    )
-    argument = serializers.DictField(read_only=True)
-    seen = serializers.DictField(read_only=True)
-
-    class Meta:
-        model = Decision
-        fields = (
-            "id",
-            "at",
-            "last_at",
-            "times",
-            "actor_name",
-            "action",
-            "argument",
-            "reason",
-            "stage",
-            "workload",
-            "seen",
-            "problem",
-        )
-        read_only_fields = fields
-
-
-class SampleOut(serializers.ModelSerializer):
-    workload = serializers.CharField(
-        source="workload.name", read_only=True, allow_null=True, default=None
-    )
-    candidate = serializers.DictField(read_only=True)
-    current = serializers.DictField(read_only=True)
-
-    class Meta:
-        model = GateSample
-        fields = (
-            "id",
-            "gate",
-            "workload",
-            "stage",
-            "step",
-            "weight",
-            "at",
-            "start",
-            "end",
-            "verdict",
-            "reason",
-            "dry_run",
-            "candidate",
-            "current",
-            "query",
-        )
-        read_only_fields = fields
-
-
 def _version(migration: Migration) -> str:
     return f"g{migration.generation}"
 
@@ -230,15 +174,18 @@ class MigrationsApi(ListApi):
     )
     def post(self, request: Request) -> Response:
         asked = self.asked(MigrationIn)
-        cluster = Cluster.objects.filter(slug=asked["cluster"], retired_at=None).first()
+        cluster = access.clusters_to_choose(self.actor).filter(slug=asked["cluster"]).first()
         if cluster is None:
             raise InvalidValue(f"There is no cluster {asked['cluster']!r}.", field="cluster")
+        deployments = [self._deployment(one) for one in asked.get("deployments", ())]
+        content = asked.get("settings", {})
+        access.require_own(self.actor, deployments, content)
         made = services.create_migration(
             actor=self.actor,
             name=asked["name"],
             cluster=cluster,
-            deployments=[self._deployment(one) for one in asked.get("deployments", ())],
-            content=asked.get("settings", {}),
+            deployments=deployments,
+            content=content,
             scope=asked.get("scope"),
             tenant=access.scope_tenant(self.actor, asked.get("scope")),
             waves=asked.get("waves", ()),
@@ -357,37 +304,3 @@ class RetireApi(_StepApi):
     def post(self, request: Request, migration_id: int) -> Response:
         found = self.steered(migration_id)
         return self.now(services.retire_migration(actor=self.actor, migration=found))
-
-
-class DecisionsApi(ListApi):
-    serializer_class = DecisionOut
-    table = lists.DECISIONS
-
-    def rows(self) -> QuerySet[Decision]:
-        found = selectors.migration_for(self.request.user, self.kwargs["migration_id"])
-        return Decision.objects.filter(migration=found).select_related("workload")
-
-    @extend_schema(
-        operation_id="migrations_decisions",
-        summary="What was decided, why, and what was seen",
-        responses=DecisionOut(many=True),
-    )
-    def get(self, request: Request, migration_id: int) -> Response:
-        return self.listed()
-
-
-class SamplesApi(ListApi):
-    serializer_class = SampleOut
-    table = lists.SAMPLES
-
-    def rows(self) -> QuerySet[GateSample]:
-        found = selectors.migration_for(self.request.user, self.kwargs["migration_id"])
-        return GateSample.objects.filter(migration=found).select_related("workload")
-
-    @extend_schema(
-        operation_id="migrations_samples",
-        summary="Samples of its gates",
-        responses=SampleOut(many=True),
-    )
-    def get(self, request: Request, migration_id: int) -> Response:
-        return self.listed()

@@ -135,13 +135,14 @@ def _with(
     wanted: Wanted = "converted" if row.direction == NodeConversion.Direction.FORTH else "back"
     since = _since(row) or now
     step = conversion.next_step(recipe, node, wanted, before, since=since, now=now)
-    if _carry_out(connection, row, step, now):
-        return f"{row.node}: {step.text}"
     users = node.users if node is not None else ()
+    text = f"{row.node}: {step.text}"
+    if migration.tenant_id and any(not user.is_ours for user in users):
+        text = f"{row.node}: it waits for others; the platform team sees for whom."
+    if _carry_out(connection, row, step, now):
+        return text
     is_fallback = step.kind == Kind.WAIT and any(not user.spare for user in users)
-    if step.kind == Kind.DONE or is_fallback:
-        return ""
-    return f"{row.node}: {step.text}"
+    return "" if step.kind == Kind.DONE or is_fallback else text
 
 
 def recipe_of(row: NodeConversion) -> Recipe:

@@ -6,6 +6,7 @@ from django import forms
 
 from apps.deployments.models import Deployment
 from apps.inventory.models import Cluster
+from apps.rollouts.access import clusters_to_choose
 from apps.rollouts.selectors import movable
 from apps.tenancy.models import PlatformRole, Role
 from apps.tenancy.selectors import tenants_of
@@ -96,7 +97,7 @@ class MigrationForm(forms.Form):
         field.queryset = rows.distinct().order_by("tenant__slug", "name")
         clusters = self.fields["cluster"]
         assert isinstance(clusters, forms.ModelChoiceField)
-        clusters.queryset = Cluster.objects.filter(retired_at=None)
+        clusters.queryset = clusters_to_choose(user)
         field.label_from_instance = _label  # type: ignore[method-assign,assignment]
 
     def content(self) -> dict[str, Any]:

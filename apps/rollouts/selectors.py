@@ -38,6 +38,13 @@ def may_steer(user: Any, migration: Migration) -> str:
     return ""
 
 
+def may_convert(user: Any) -> str:
+    """Why `user` may not convert nodes, which others use too; "" when they may."""
+    if user.has_platform_role(PlatformRole.ADMIN):
+        return ""
+    return "This needs the role platform admin: others use the nodes too."
+
+
 def under_way() -> QuerySet[Migration]:
     return Migration.objects.filter(started_at__isnull=False, ended_at=None)
 

@@ -59,13 +59,16 @@ def _create(request: HttpRequest, form: MigrationForm) -> Migration | None:
     actor: Any = request.user
     scope = form.chosen()
     by_name = scope["kind"] == "deployments"
+    chosen = list(form.cleaned_data["deployments"]) if by_name else []
     try:
+        content = form.content()
+        access.require_own(actor, chosen, content)
         made = services.create_migration(
             actor=actor,
             name=form.cleaned_data["name"],
             cluster=form.cleaned_data["cluster"],
-            deployments=list(form.cleaned_data["deployments"]) if by_name else (),
-            content=form.content(),
+            deployments=chosen,
+            content=content,
             scope=None if by_name else scope,
             tenant=access.scope_tenant(actor, scope),
         )
@@ -125,7 +128,7 @@ def _move_of(migration: Migration, request: HttpRequest) -> Workload | None:
     given = request.GET.get("move", "")
     if not given.isdigit():
         return migration.workloads.exclude(deployment=None).order_by("wave__number", "pk").first()
-    return get_object_or_404(migration.workloads, pk=int(given))
+    return get_object_or_404(migration.workloads.exclude(deployment=None), pk=int(given))
 
 
 @require_GET
@@ -158,7 +161,7 @@ def gate_chart(request: HttpRequest, migration_id: int, gate: str) -> HttpRespon
 @login_required
 def share_chart(request: HttpRequest, migration_id: int, workload_id: int) -> HttpResponse:
     migration = selectors.migration_for(request.user, migration_id)
-    move = get_object_or_404(migration.workloads, pk=workload_id)
+    move = get_object_or_404(migration.workloads.exclude(deployment=None), pk=workload_id)
     return _chart(request, migration, lambda: charts.share_figure(migration, move))
 
 

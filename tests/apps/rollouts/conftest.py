@@ -1,4 +1,3 @@
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from apps.rollouts import services
 from apps.rollouts.models import Migration
 from apps.tenancy.models import Tenant, User
 from domain.asked import asked_from
+from tests.apps.rollouts.rows import add_node, add_pod
 
 GATES = [{"name": "errors", "metric": "errors", "at_most": 0.01, "window_seconds": 5, "passes": 1}]
 SETTINGS: dict[str, Any] = {
@@ -95,4 +95,15 @@ def migration(chat: Deployment, admin: User, cluster: Cluster) -> Migration:
     return services.start_migration(actor=admin, migration=found)
 
 
-LATER = timedelta(seconds=6)
+@pytest.fixture
+def drawn(chat: Deployment, admin: User, cluster: Cluster) -> Migration:
+    """A migration of chat, whose pods are on a node of the device plugin beside a stranger."""
+    add_node(cluster, "n1")
+    owner = {"tenant": "vision", "deployment": "chat", "model_pool": "main"}
+    add_pod(cluster, "chat-1", "n1", chat.namespace, **owner)
+    add_pod(cluster, "box-1", "n1")
+    found = services.create_migration(
+        actor=admin, name="move", cluster=cluster, deployments=[chat], content=SETTINGS
+    )
+    found.refresh_from_db()
+    return found

@@ -14,7 +14,7 @@ from apps.inventory import services as inventory
 from apps.inventory.models import Cluster, Mode, Node
 from apps.rollouts import conversion, node_services
 from apps.rollouts.models import Migration, NodeConversion
-from apps.tenancy.models import User
+from apps.tenancy.models import Tenant, User
 from domain.errors import IllegalTransition, InvalidValue
 from kube import client, kinds
 from simulator import apiserver
@@ -165,6 +165,8 @@ def test_what_others_use_is_never_drained(
     assert row.owner == "labs"
     assert "labs/box-" in row.cause
     assert "labs/box-" in conversion.advance(migration)
+    migration.tenant = Tenant.objects.create(slug="vision", name="Vision")
+    assert "labs" not in conversion.advance(migration)  # its tenant reads this as the reason
     assert not node(api)["spec"].get("unschedulable")
     assert pods(api)
     api.delete(kinds.DEPLOYMENTS, "labs", "box")
