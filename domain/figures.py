@@ -23,6 +23,11 @@ class State(StrEnum):
     NO_PERMISSION = "no-permission"
     ERROR = "error"
 
+    @property
+    def words(self) -> str:
+        """As it stands in a sentence."""
+        return self.value.replace("-", " ")
+
 
 # States that may come with a value: it is shown, with what is wrong with it.
 WITH_VALUE = frozenset({State.LIVE, State.STALE, State.PARTIAL})

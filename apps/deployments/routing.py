@@ -71,7 +71,7 @@ def _by_servers(deployment: Deployment, pool: ModelPool, start: datetime, end: d
 def _shares(counts: Mapping[str, Figure], who: str) -> dict[str, Figure]:
     for name, count in counts.items():
         if not count.usable:
-            text = f"The requests of {name} are not known: {count.detail or count.state}. {who}."
+            text = f"The requests of {name} are not known: {count.detail or count.state.words}. {who}."
             blank = Figure(None, count.state, text, at=count.at, query=count.query)
             return dict.fromkeys(counts, blank)
     total = sum(count.value or 0.0 for count in counts.values())

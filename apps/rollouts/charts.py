@@ -23,7 +23,6 @@ def _layout(unit: str) -> dict[str, Any]:
         "margin": {"l": 56, "r": 12, "t": 8, "b": 32},
         "xaxis": {"type": "date"},
         "yaxis": {"rangemode": "tozero", "title": {"text": unit}},
-        "legend": {"orientation": "h", "y": -0.2},
         "hovermode": "x unified",
     }
 

@@ -1,6 +1,6 @@
 """Rows and figures to what domain.rollout decides on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from apps.deployments.models import Deployment, ModelPool
 from apps.inventory import selectors as inventory
 from apps.inventory import writing
 from apps.inventory.models import Mode
-from apps.rollouts import asking, selectors, shares
+from apps.rollouts import asking, figures, selectors, shares
 from apps.rollouts.models import Delivery, Drill, Migration, Study, Workload
 from apps.rollouts.sampling import gates_at
 from apps.telemetry import measure as telemetry
@@ -37,6 +37,8 @@ from domain.rollout.words import BACKWARD, Phase, Stage, State
 SHARE_SECONDS = 120
 #: After a change of weights, requests under way still end in the pool that took them.
 SETTLE_SECONDS = 5
+#: Requests in flight are those of the newest page within this long.
+DRAIN_SECONDS = 30
 _MISSING = (FigureState.NOT_EXPORTED, FigureState.NOT_CONFIGURED, FigureState.NO_PERMISSION)
 
 
@@ -149,7 +151,7 @@ def _move(migration: Migration, settings: Settings, row: Workload, now: datetime
         phase=phase,
         replicas=row.replicas,
         old=_pool(deployment, old),
-        new=_pool(deployment, new),
+        new=replace(_pool(deployment, new), running=_running(migration, phase, new, now)),
         wave=row.wave.number if row.wave else 0,
         owner=f"tenant {deployment.tenant.slug}",
         phase_since=row.phase_since,
@@ -190,6 +192,18 @@ def _pool(deployment: Deployment, pool: ModelPool | None) -> PoolSeen:
         problem=problem,
         going=pool.retiring_at is not None,
     )
+
+
+def _running(
+    migration: Migration, phase: Phase, new: ModelPool | None, now: datetime
+) -> float | None:
+    """Requests that the new pool still works on, asked while it drains; None when nobody tells."""
+    if phase is not Phase.DRAINING or new is None:
+        return None
+    start, scope = now - timedelta(seconds=DRAIN_SECONDS), Scope.of_pool(new)
+    window = (migration.cluster, "running", scope, start, now)
+    figure = asking.figure(lambda: telemetry.measure(*window, statistic="last"))
+    return figure.value if figure.usable else None
 
 
 def _share(
@@ -244,9 +258,9 @@ def _unresolved(
             continue
         asked: dict[str, Any] = {"statistic": gate.chosen_statistic}
         window = (migration.cluster, gate.metric, Scope.of_pool(old), start, now)
-        figure = asking.figure(partial(telemetry.measure, *window, **asked))
+        figure = asking.figure(partial(figures.measure, *window, **asked))
         if figure.state in _MISSING:
-            missing.append(f"{gate.name} ({figure.state})")
+            missing.append(f"{gate.name} ({figure.state.words})")
     return tuple(missing)
 
 

@@ -317,9 +317,9 @@ def _metrics(migration: Migration, rows: Sequence[Workload]) -> tuple[str, str]:
             continue
         figure = telemetry.requests(migration.cluster, Scope.of_pool(pool), now - WINDOW, now)
         if figure.state in _BLIND:
-            return f"{row}: {figure.detail or figure.state}", figure.state
+            return f"{row}: {figure.detail or figure.state.words}", figure.state
         if figure.value is None:
-            worst = f"{row}: {figure.detail or figure.state}", figure.state
+            worst = f"{row}: {figure.detail or figure.state.words}", figure.state
     return worst
 
 

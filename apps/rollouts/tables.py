@@ -1,4 +1,5 @@
 from django.urls import reverse
+from django.utils.text import Truncator
 
 from apps.common.tables import Column, Table
 from apps.rollouts.filters import MigrationFilters
@@ -19,6 +20,10 @@ def _moved(migration: Migration) -> str:
     return f"{there} of {total}"
 
 
+def _why(migration: Migration) -> str:
+    return Truncator(migration.cause or migration.reason).words(30)
+
+
 MIGRATIONS = Table(
     name="migrations",
     noun=("migration", "migrations"),
@@ -33,7 +38,7 @@ MIGRATIONS = Table(
         Column(key="state", title="State", sort="state", kind="state", value=state_word),
         Column(key="stage", title="Stage", value=lambda row: row.get_stage_display()),
         Column(key="moved", title="Moved", value=_moved, hint="Deployments on the new path"),
-        Column(key="why", title="Why", value=lambda row: (row.cause or row.reason)[:160]),
+        Column(key="why", title="Why", value=_why),
         Column(key="owner", title="Who can go on", value="owner"),
         Column(key="cluster", title="Cluster", value="cluster__slug"),
         Column(key="tenant", title="Tenant", value="tenant__slug"),

@@ -13,6 +13,7 @@ from domain.figures import State
 
 COLOURS = 8
 MOST_DRAWN = 24
+FEW = 12
 
 
 def figure(chart: Chart, shaded: Sequence[Band] | None = None) -> dict[str, Any]:
@@ -21,17 +22,15 @@ def figure(chart: Chart, shaded: Sequence[Band] | None = None) -> dict[str, Any]
     lines = [line for line in chart.lines if any(value is not None for value in line.values)]
     layout = {
         "template": None,
-        "height": 260,
         "margin": {"l": 56, "r": 12, "t": 8, "b": 32},
         "xaxis": {"type": "date"},
         "yaxis": _axis(chart.unit),
         "showlegend": len(lines) > 1,
-        "legend": {"orientation": "h", "y": -0.2},
         "hovermode": "x unified",
     }
     made = go.Figure(
         data=[
-            go.Scatter(name=line.name, x=times, y=line.values, mode="lines", connectgaps=False)
+            go.Scatter(name=line.name, x=times, y=line.values, mode=_mode(line.values))
             for line in lines[:MOST_DRAWN]
         ],
         layout=layout,
@@ -55,10 +54,16 @@ def figure(chart: Chart, shaded: Sequence[Band] | None = None) -> dict[str, Any]
     return found
 
 
+def _mode(values: Sequence[float | None]) -> str:
+    """A point without neighbours is on no line, so a few points are drawn as such."""
+    few = sum(value is not None for value in values) <= FEW
+    return "lines+markers" if few else "lines"
+
+
 def note_of(chart: Chart, *, drawn: int = 0) -> str:
     """What has to be said beside the lines; empty for a chart that is whole and live."""
     if chart.state is not State.LIVE:
-        word = chart.state.value.replace("-", " ").capitalize()
+        word = chart.state.words.capitalize()
         return f"{word}: {chart.detail}" if chart.detail else f"{word}."
     hidden = chart.left_out + max(drawn - MOST_DRAWN, 0)
     return f"{hidden} more are in the table and the CSV." if hidden else ""

@@ -136,10 +136,8 @@ def figure(steps: list[Step]) -> dict[str, Any]:
         layout={
             "template": None,
             "barmode": "stack",
-            "height": 320,
             "yaxis": {"title": {"text": "card hours"}, "rangemode": "tozero"},
             "xaxis": {"type": "date"},
-            "legend": {"orientation": "h", "y": -0.2},
         },
     )
     found: dict[str, Any] = dict(made.to_plotly_json())

@@ -28,12 +28,14 @@ _RANK = {
 @dataclass(frozen=True, slots=True)
 class Side:
     """What one pool showed in the window: all servers together, each alone, and how many requests
-    it finished (None where the metric is not made of requests).
+    it finished (None where the metric is not made of requests). `servers` are those ready; None
+    where nobody told.
     """
 
     figure: Figure
     requests: Figure | None = None
     pods: Mapping[str, Figure] = field(default_factory=dict)
+    servers: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,25 @@ def judge(gate: Gate, candidate: Side, current: Side | None) -> Judged:
         if refused := _unusable(gate, name, side):
             return refused
     compared = _value(current.figure) if gate.is_relative and current is not None else None
+    found = _judged(gate, candidate, compared)
+    if found.verdict is not Verdict.FAIL or current is None or not _is_smaller(candidate, current):
+        return found
+    if not METRICS[gate.metric].by_size or _judged(gate, candidate, None).verdict is Verdict.FAIL:
+        return found
+    sizes = f"{candidate.servers} servers beside {current.servers} hold fewer prefixes"
+    return Judged(Verdict.INCONCLUSIVE, f"{found.reason}; {sizes}, so that this compares nothing")
+
+
+def _judged(gate: Gate, candidate: Side, compared: float | None) -> Judged:
+    """All servers together and the worst one alone."""
     total = _compare(gate, _value(candidate.figure), compared, "all servers together")
     return min((total, *_pods(gate, candidate, compared)), key=lambda one: _RANK[one.verdict])
+
+
+def _is_smaller(candidate: Side, current: Side) -> bool:
+    if candidate.servers is None or current.servers is None:
+        return False
+    return candidate.servers < current.servers
 
 
 def _unusable(gate: Gate, name: str, side: Side) -> Judged | None:
@@ -68,7 +87,7 @@ def _unusable(gate: Gate, name: str, side: Side) -> Judged | None:
             return Judged(Verdict.ERROR, _said(name, requests))
         if requests is None or requests.value is None or not requests.usable:
             if figure.state is State.LIVE and requests is not None:
-                return Judged(Verdict.NO_DATA, f"{name}: requests unknown ({requests.state})")
+                return Judged(Verdict.NO_DATA, f"{name}: requests unknown ({requests.state.words})")
             return Judged(Verdict.NO_DATA, _said(name, figure))
         if requests.value < gate.min_requests:
             few = f"{name}: {requests.value:g} requests in the window, {gate.min_requests} needed"
@@ -84,7 +103,7 @@ def _unusable(gate: Gate, name: str, side: Side) -> Judged | None:
 
 
 def _said(name: str, figure: Figure) -> str:
-    return f"{name}: {figure.state}" + (f" ({figure.detail})" if figure.detail else "")
+    return f"{name}: {figure.state.words}" + (f" ({figure.detail})" if figure.detail else "")
 
 
 def _value(figure: Figure) -> float:

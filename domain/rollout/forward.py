@@ -61,10 +61,13 @@ def _ready(plan: Plan, move: MoveSeen, weight: int) -> Action | None:
     if move.new.wanted < size:
         text = f"{move.name}: {size} replicas before {weight} % of the requests"
         return Action(kind=Kind.SCALE, move=move.key, side=Side.NEW, replicas=size, reason=text)
-    if move.new.ready is None or move.new.ready < size or not move.new.settled:
+    if move.new.ready is None or move.new.ready < size:
         known = "an unknown number" if move.new.ready is None else str(move.new.ready)
         text = f"{move.name}: {known} of {size} new servers are ready. {move.new.problem}".strip()
         return wait("new-capacity", text, owner=move.owner or PLATFORM, move=move.key)
+    if not move.new.settled:
+        text = f"{move.name}: the cluster has not taken the newest change yet. {move.new.problem}"
+        return wait("route-applied", text.strip(), owner=PLATFORM, move=move.key)
     return None
 
 
@@ -129,9 +132,9 @@ def _share(move: MoveSeen) -> Action | None:
         detail = (
             "nothing is known"
             if move.share is None
-            else (f"{move.share.state}" + (f", {move.share.detail}" if move.share.detail else ""))
+            else move.share.state.words + (f" ({move.share.detail})" if move.share.detail else "")
         )
-        text = f"{move.name}: the share of requests that the new pool gets: {detail}"
+        text = f"{move.name}: the share of requests that the new pool gets is not known: {detail}"
         name = "no-traffic" if move.is_idle else "measured-share"
         return wait(name, text, owner=move.owner or PLATFORM, move=move.key)
     assert move.share is not None and move.share.value is not None and move.wished is not None

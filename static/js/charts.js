@@ -18,6 +18,7 @@
     const found = typeof value === "string" && value.match(/^var\((--[\w-]+)\)$/);
     return found ? rgb(found[1]) : value;
   };
+  const ROWS = 3, MOST_ROWS = 12, ROW = 19; // of a legend, in px
   const themed = (figure) => {
     const axis = { gridcolor: rgb("--yard-grid"), linecolor: rgb("--yard-grid"), zerolinecolor: rgb("--yard-grid"), automargin: true };
     const layout = resolve(figure.layout || {});
@@ -34,6 +35,9 @@
     box.figure = figure;
     box.querySelector(".chart-note").hidden = true;
     const plot = box.querySelector(".chart-plot");
+    const named = figure.layout?.showlegend === false ? 0 : (figure.data || []).length;
+    plot.style.height = "";
+    if (named > ROWS) plot.style.height = `${plot.clientHeight + (Math.min(named, MOST_ROWS) - ROWS) * ROW}px`; // the legend takes no room from the lines
     return Plotly.react(plot, resolve(figure.data), themed(figure), { displayModeBar: false, responsive: true });
   };
   const load = async (box) => {
