@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from apps.claims.models import Claim, Use
+from apps.rollouts import figures
 from apps.rollouts.models import Drill, Migration, Workload
-from apps.telemetry import measure as telemetry
 from apps.telemetry.scopes import Scope
 from domain.evidence import Line
 from domain.figures import Figure, State
@@ -68,7 +68,7 @@ def _measured(
 ) -> Line:
     asked: Json = {"statistic": kind}
     old, new = (
-        telemetry.measure(migration.cluster, metric, _scope(row, pool), start, end, **asked)
+        figures.measure(migration.cluster, metric, _scope(row, pool), start, end, **asked)
         for pool in (row.old_pool, row.new_pool)
     )
     known = METRICS[metric]

@@ -9,12 +9,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from apps.deployments.models import ModelPool
-from apps.rollouts import asking
+from apps.deployments.routing import BY_GATEWAY
+from apps.rollouts import asking, figures
 from apps.rollouts.models import GateSample, Migration, Workload
 from apps.rollouts.shares import share_of
 from apps.telemetry import measure as telemetry
 from apps.telemetry.scopes import Scope
-from domain.figures import Figure
+from domain.figures import Figure, State
 from domain.gates import METRICS, PROMQL, Gate, Side, judge
 from domain.rollout.settings import Settings
 from domain.rollout.words import Phase
@@ -76,6 +77,7 @@ def _sample(
     if start < move.step_since + timedelta(seconds=gate.delay_seconds):
         return None
     candidate = _side(migration, gate, new, start, now)
+    candidate = _unanswered(migration, gate, new, candidate, start, now)
     current = _side(migration, gate, old, start, now) if gate.is_relative and old else None
     judged = judge(gate, candidate, current)
     return GateSample(
@@ -108,14 +110,44 @@ def _side(
     scope = Scope.of_pool(pool) if known.of_pool else Scope()
     asked: dict[str, Any] = {"statistic": statistic}
     window = (cluster, gate.metric, scope, start, end)
-    figure = asking.figure(lambda: telemetry.measure(*window, **asked))
+    figure = asking.figure(lambda: figures.measure(*window, **asked))
     requests = None
     if known.per_request:
         requests = asking.figure(lambda: telemetry.requests(cluster, scope, start, end))
     pods: dict[str, Figure] = {}
     if gate.worst_pod and known.of_pool:
-        pods = asking.figures(lambda: telemetry.per_pod(*window, **asked))
-    return Side(figure, requests, pods)
+        pods = asking.figures(lambda: figures.per_pod(*window, **asked))
+    return Side(figure, requests, pods, _ready(pool))
+
+
+def _ready(pool: ModelPool) -> int:
+    return sum(pod["state"] == "Ready" for pod in pool.pods)
+
+
+def _unanswered(
+    migration: Migration, gate: Gate, pool: ModelPool, side: Side, start: datetime, end: datetime
+) -> Side:
+    """What the gateway sent into a pool whose servers had none of it has failed: without its
+    picker a pool refuses everything, and only the gateway's attempts tell.
+    """
+    requests = side.requests
+    if gate.metric != figures.ERRORS or requests is None or requests.value or not _silent(requests):
+        return side
+    share = share_of(pool.deployment, pool, start, end)
+    sent = share.figure.known if share and BY_GATEWAY in share.figure.detail else 0
+    if not sent or sent < gate.min_requests:
+        return side
+    window = (migration.cluster, "running", Scope.of_pool(pool), start, end)
+    running = asking.figure(lambda: telemetry.measure(*window, statistic="max"))
+    if not running.usable or running.value:
+        return side
+    detail = f"the gateway sent {sent} requests, and no server had one of them"
+    attempts = Figure(float(sent), State.LIVE, BY_GATEWAY)
+    return Side(Figure(1.0, State.LIVE, detail, at=end), attempts, servers=side.servers)
+
+
+def _silent(requests: Figure) -> bool:
+    return requests.state in (State.LIVE, State.NO_TRAFFIC)
 
 
 def resolved(query: str, pool: ModelPool) -> str:

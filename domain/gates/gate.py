@@ -11,6 +11,9 @@ from domain.gates.measured import METRICS, PROMQL
 
 MOST_GATES = 30
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,58}[a-z0-9])?")
+#: What is filled in from the pool; a name that nothing fills in would match no series, for ever.
+PLACEHOLDERS = ("$namespace", "$deployment", "$pool", "$tenant")
+_FILLED = re.compile(r"\$\{?[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +112,12 @@ def _check(gate: Gate, at: str) -> None:
         )
     if (gate.metric == PROMQL) != bool(gate.query.strip()):
         raise InvalidValue("A query belongs to the metric promql.", field=f"{at}.query")
+    unknown = sorted(set(_FILLED.findall(gate.query)) - set(PLACEHOLDERS))
+    if unknown:
+        raise InvalidValue(
+            f"Nothing fills in {unknown[0]}; there are {', '.join(PLACEHOLDERS)}.",
+            field=f"{at}.query",
+        )
     _check_limits(gate, at, of_pool=known.of_pool)
     _check_numbers(gate, at)
 

@@ -11,7 +11,8 @@ Better = Literal["lower", "higher"]
 @dataclass(frozen=True, slots=True)
 class Measured:
     """`of_pool`: both pools have it, so that it can be compared. `per_request`: it is made of
-    requests, so that too few of them are no evidence.
+    requests, so that too few of them are no evidence. `by_size`: a smaller pool is worse in it for
+    no fault of its own.
     """
 
     title: str
@@ -20,6 +21,7 @@ class Measured:
     statistics: tuple[Statistic, ...]
     of_pool: bool = True
     per_request: bool = True
+    by_size: bool = False
 
 
 _QUANTILES: tuple[Statistic, ...] = ("p50", "p90", "p95", "p99")
@@ -30,7 +32,7 @@ METRICS: Mapping[str, Measured] = {
     "tpot": Measured("Time per output token", "s", "lower", _QUANTILES),
     "request_latency": Measured("Request latency", "s", "lower", _QUANTILES),
     "errors": Measured("Share of requests that fail", "", "lower", ("ratio",)),
-    "cache_hit": Measured("Prefix-cache hit", "", "higher", ("ratio",)),
+    "cache_hit": Measured("Prefix-cache hit", "", "higher", ("ratio",), by_size=True),
     "kv_usage": Measured("KV-cache pressure", "", "lower", ("mean", "max"), per_request=False),
     "queue": Measured("Queue depth", "", "lower", ("mean", "max"), per_request=False),
     "pending": Measured(

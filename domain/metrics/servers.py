@@ -128,6 +128,19 @@ SERVERS = (
         statistic="ratio",
     ),
     Metric(
+        "broken_ratio",
+        "Answers that the server broke off",
+        "share",
+        Kind.RATIO,
+        pairs=(
+            (
+                Term("vllm:request_success_total", (("finished_reason", "error"),)),
+                Term("vllm:request_success_total"),
+            ),
+        ),
+        statistic="ratio",
+    ),
+    Metric(
         "cut_ratio",
         "Requests cut off",
         "share",

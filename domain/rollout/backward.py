@@ -10,6 +10,9 @@ from domain.rollout.actions import PLATFORM, Action, Kind, Side, wait
 from domain.rollout.seen import MoveSeen, Plan
 from domain.rollout.words import Phase
 
+#: Streams that do not end hold a drain no longer than so many times its seconds.
+MOST_DRAINS = 10
+
 
 def backward(plan: Plan, move: MoveSeen, now: datetime) -> Action:
     """The next step back of one move, or what it waits for."""
@@ -75,11 +78,13 @@ def _returning(move: MoveSeen) -> Action:
 
 def _draining(plan: Plan, move: MoveSeen, now: datetime) -> Action:
     seconds = plan.settings.drain_seconds
-    since = move.phase_since
-    over = since is not None and now - since > timedelta(seconds=seconds)
-    if not over:
-        running = "" if move.new.running is None else f", {move.new.running:.0f} requests run"
+    waited = now - move.phase_since if move.phase_since is not None else timedelta(0)
+    running = "" if move.new.running is None else f", {move.new.running:.0f} requests run"
+    if waited <= timedelta(seconds=seconds):
         return wait("drain", f"{move.name}: drains for {seconds} s{running}", move=move.key)
+    if move.new.running and waited <= timedelta(seconds=seconds * MOST_DRAINS):
+        text = f"{move.name}: its streams finish{running}, for {seconds * MOST_DRAINS} s at most"
+        return wait("drain", text, move=move.key)
     return _to(move, Phase.REMOVING, f"{move.name}: drained")
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from domain.errors import InvalidValue
-from domain.gates import TEMPLATES, Gate, content_of, gates_from
+from domain.gates import METRICS, TEMPLATES, Gate, content_of, gates_from
 from domain.rollout.words import Stage
 
 Point = Literal["confirm", "before", "after", "rollback"]
@@ -81,6 +81,7 @@ def settings_from(content: object) -> Settings:
     _check_steps(found)
     _check_numbers(found)
     _check_hooks(found)
+    _check_sizes(found)
     return found
 
 
@@ -146,6 +147,17 @@ def _check_numbers(found: Settings) -> None:
             f"Warming up with more than the first step ({found.steps[0].weight}) is no warm-up.",
             field="warm_weight",
         )
+
+
+def _check_sizes(found: Settings) -> None:
+    for number, gate in enumerate(found.gates if found.capacity == "by-weight" else ()):
+        if METRICS[gate.metric].by_size and gate.is_relative and not gate.dry_run:
+            raise InvalidValue(
+                f"{gate.name} compares {gate.metric}, and by weight the new pool is smaller than "
+                "the old one: fewer servers hold fewer prefixes. Take the capacity full, an "
+                "absolute limit, or dry_run.",
+                field=f"gates[{number}].metric",
+            )
 
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,48}[a-z0-9])?")

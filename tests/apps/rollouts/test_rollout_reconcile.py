@@ -45,7 +45,7 @@ def test_a_ready_pool_warms_up_and_then_gets_the_first_step(
     look(migration)
     serve(chat, "dra")
     action = look(migration)
-    assert (action.waiting_for, weight_of(chat, "dra")) == ("new-capacity", 1)
+    assert (action.waiting_for, weight_of(chat, "dra")) == ("route-applied", 1)
     serve(chat, "dra")
     assert look(migration, after=1).kind is Kind.WAIT
     assert weight_of(chat, "dra") == 50
@@ -61,7 +61,7 @@ def test_no_step_is_taken_while_nobody_can_tell_the_share(
         serve(chat, "dra")
         action = look(migration, after=after)
     assert (migration.state, action.waiting_for) == ("waiting", "measured-share")
-    assert "not-configured" in action.reason
+    assert "not configured" in action.reason
     assert weight_of(chat, "dra") == 50
 
 

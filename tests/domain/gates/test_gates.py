@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -78,6 +79,28 @@ def test_the_worst_server_is_judged_besides_all_together() -> None:
     assert (judged.verdict, judged.worst_pod) == (Verdict.FAIL, "b")
 
 
+@pytest.mark.parametrize(
+    ("new", "old", "hit", "gate", "verdict"),
+    [
+        (2, 4, 0.67, CACHE, Verdict.INCONCLUSIVE),  # 67 % beside 94 % was seen without any fault
+        (4, 4, 0.67, CACHE, Verdict.FAIL),
+        (4, 2, 0.67, CACHE, Verdict.FAIL),
+        (None, 4, 0.67, CACHE, Verdict.FAIL),  # what nobody told excuses nothing
+        (2, 4, 0.93, CACHE, Verdict.PASS),
+        (2, 4, 0.67, replace(CACHE, at_least=0.7), Verdict.FAIL),  # its own limit holds
+        (2, 4, 0.67, replace(CACHE, metric="kv_usage", min_requests=0), Verdict.FAIL),
+    ],
+)
+def test_fewer_servers_hit_their_caches_less_without_any_regression(
+    new: int | None, old: int, hit: float, gate: Gate, verdict: Verdict
+) -> None:
+    candidate, current = (
+        Side(live(hit), live(500), servers=new),
+        Side(live(0.94), live(500), servers=old),
+    )
+    assert judge(gate, candidate, current).verdict is verdict
+
+
 @given(
     value=st.floats(allow_nan=True, allow_infinity=True),
     state=st.sampled_from(list(State)),
@@ -97,6 +120,7 @@ def samples(*verdicts: Verdict) -> list[tuple[Verdict, str, datetime]]:
     return [(one, "why", NOW + timedelta(seconds=15 * n)) for n, one in enumerate(verdicts)]
 
 
+QUERY = {"name": "x", "metric": "promql", "at_most": 1}
 P, F, N, E = Verdict.PASS, Verdict.FAIL, Verdict.NO_DATA, Verdict.ERROR
 
 
@@ -146,6 +170,8 @@ def test_a_new_step_wants_its_own_passes_and_forgets_no_failure() -> None:
         ([{"name": "x", "metric": "ttft", "at_most": 1, "at_least": 2}], "gates[0].at_least"),
         ([{"name": "x", "metric": "errors", "statistic": "p95", "at_most": 1}], "statistic"),
         ([{"name": "x", "metric": "promql", "at_most": 1}], "gates[0].query"),
+        ([QUERY | {"query": 'a{pod_hash="$hash"}'}], "gates[0].query"),
+        ([QUERY | {"query": 'a{pool="$pools"}'}], "gates[0].query"),
         ([{"name": "x", "metric": "fragmentation", "ratio_at_most": 1}], "ratio_at_most"),
         ([{"name": "x", "metric": "ttft", "at_most": 1, "passes": 0}], "gates[0].passes"),
         ([{"name": "x", "metric": "ttft", "at_most": 1}] * 2, "gates[0].name"),
@@ -156,6 +182,11 @@ def test_a_gate_that_cannot_be_is_refused_by_field(content: object, field: str) 
     with pytest.raises(InvalidValue) as refused:
         gates_from(content)
     assert field in refused.value.field
+
+
+def test_a_query_may_have_what_is_filled_in_and_dollars_of_patterns() -> None:
+    query = 'label_replace(a{pool="$pool",pod=~"x$"}, "b", "$1", "c", "(.*)$")'
+    assert gates_from([QUERY | {"query": query}])[0].query == query
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

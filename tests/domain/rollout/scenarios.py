@@ -3,37 +3,15 @@ decision and by those that run on rows.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from domain.figures import Figure
 from domain.figures import State as FigureState
 from domain.gates import Verdict
 from domain.rollout.words import Phase, State
+from tests.domain.rollout.scenario import Scenario, figures
+from tests.domain.rollout.surprises import SURPRISES
 from tests.domain.rollout.world import Move, World, live, none
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """`happens` is called before each look, with the number of looks since the first weight.
-
-    `ends` is the state it comes to, `waits` what it waits for then ("" when it is over), `verdict`
-    one that a gate must have given, `weight` that of the new pool in the end.
-    """
-
-    name: str
-    happens: Callable[[World, int], None]
-    ends: State
-    waits: str = ""
-    verdict: Verdict | None = None
-    why: str = ""
-    weight: int = 0
-
-
-def _figures(**figures: tuple[Figure, Figure]) -> Callable[[World, int], None]:
-    def happen(world: World, looks: int) -> None:
-        world.figures |= figures
-
-    return happen
 
 
 def _cold(world: World, looks: int) -> None:
@@ -133,38 +111,38 @@ GONE = none(FigureState.NOT_EXPORTED, "vllm:time_to_first_token_seconds is not t
 DOWN = none(FigureState.TARGET_DOWN, "no server was heard")
 
 TABLE: tuple[Scenario, ...] = (
-    Scenario("all is well", _figures(), State.WAITING, "retire", Verdict.PASS, weight=100),
+    Scenario("all is well", figures(), State.WAITING, "retire", Verdict.PASS, weight=100),
     Scenario(
         "TTFT p95 is 40 % worse",
-        _figures(ttft=(live(0.14), live(0.1))),
+        figures(ttft=(live(0.14), live(0.1))),
         State.ROLLED_BACK,
         verdict=Verdict.FAIL,
         why="ttft-p95",
     ),
     Scenario(
         "cache hit is 30 % lower",
-        _figures(cache_hit=(live(0.56), live(0.8))),
+        figures(cache_hit=(live(0.56), live(0.8))),
         State.ROLLED_BACK,
         verdict=Verdict.FAIL,
         why="cache-hit",
     ),
     Scenario(
         "2 % of requests fail",
-        _figures(errors=(live(0.02), live(0.0))),
+        figures(errors=(live(0.02), live(0.0))),
         State.ROLLED_BACK,
         verdict=Verdict.FAIL,
         why="errors",
     ),
     Scenario(
         "claims are unschedulable",
-        _figures(alloc_failures=(live(3), live(0))),
+        figures(alloc_failures=(live(3), live(0))),
         State.ROLLED_BACK,
         verdict=Verdict.FAIL,
         why="unschedulable",
     ),
     Scenario(
         "scheduling is slow",
-        _figures(pending=(live(95), live(4))),
+        figures(pending=(live(95), live(4))),
         State.ROLLED_BACK,
         verdict=Verdict.FAIL,
         why="pending-p95",
@@ -172,14 +150,14 @@ TABLE: tuple[Scenario, ...] = (
     Scenario("no traffic", _idle, State.ROLLED_BACK, verdict=Verdict.NO_DATA, why="nothing could"),
     Scenario(
         "a metric was renamed",
-        _figures(ttft=(GONE, live(0.1))),
+        figures(ttft=(GONE, live(0.1))),
         State.ROLLED_BACK,
         verdict=Verdict.NO_DATA,
-        why="not-exported",
+        why="not exported",
     ),
     Scenario(
         "/metrics is empty",
-        _figures(ttft=(GONE, GONE), errors=(GONE, GONE)),
+        figures(ttft=(GONE, GONE), errors=(GONE, GONE)),
         State.ROLLED_BACK,
         verdict=Verdict.NO_DATA,
         why="nothing could be judged",
@@ -193,10 +171,10 @@ TABLE: tuple[Scenario, ...] = (
     ),
     Scenario(
         "all targets are down",
-        _figures(ttft=(DOWN, DOWN)),
+        figures(ttft=(DOWN, DOWN)),
         State.ROLLED_BACK,
         verdict=Verdict.NO_DATA,
-        why="target-down",
+        why="target down",
     ),
     Scenario(
         "Prometheus is away for twenty intervals",
@@ -262,4 +240,5 @@ TABLE: tuple[Scenario, ...] = (
         verdict=Verdict.FAIL,
         why="errors",
     ),
+    *SURPRISES,
 )

@@ -1,11 +1,12 @@
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from domain.gates import Gate
 from domain.rollout.actions import Kind
 from domain.rollout.words import ENDS, Phase, State
-from tests.domain.rollout.scenarios import TABLE, Scenario
+from tests.domain.rollout.scenario import Scenario
+from tests.domain.rollout.scenarios import TABLE
 from tests.domain.rollout.world import ERRORS, GATE, World, live, quick
 
 MORE = (
@@ -66,3 +67,50 @@ def test_the_warm_up_is_not_judged() -> None:
     phases = [action.phase for action in world.log if action.kind is Kind.ADVANCE]
     assert phases.index(Phase.WARMING) < phases.index(Phase.WEIGHING)
     assert all(one[0] == "pass" for one in world.moves[0].samples["ttft-p95"])
+
+
+def going_back() -> World:
+    """A regression that is found at the first step."""
+    settings = quick(drain_seconds=30, gates=(GATE,))
+    return World(settings=settings, figures={"ttft": (live(0.2), live(0.1))})
+
+
+def test_weight_goes_first_then_streams_finish_then_the_pool_goes() -> None:
+    """A backend that is removed while it has streams cuts them all."""
+    world = going_back()
+    acts: list[tuple[object, datetime]] = []
+    while world.state not in ENDS:
+        before = len(world.log)
+        world.look()
+        acts += [
+            (one.phase or one.kind, world.now)
+            for one in world.log[before:]
+            if one.kind is not Kind.WAIT
+        ]
+        world.now += timedelta(seconds=5)
+    names = [name for name, _ in acts]
+    back = acts[names.index(Kind.ROLL_BACK) :]
+    wanted = [Kind.ROLL_BACK, Phase.RETURNING, Kind.WEIGH, Phase.DRAINING, Phase.REMOVING]
+    assert [name for name, _ in back] == [*wanted, Kind.REMOVE_POOL, Phase.BACK, Kind.END]
+    when = dict(back)
+    drained = when[Kind.REMOVE_POOL] - when[Phase.DRAINING]
+    assert timedelta(seconds=30) < drained <= timedelta(seconds=40)
+
+
+@pytest.mark.parametrize(
+    ("ends_after", "least", "most"),
+    [(0, 30, 40), (60, 60, 75), (10_000, 300, 315)],
+    ids=["none in flight", "a long stream", "a stream without end"],
+)
+def test_streams_hold_the_drain_but_not_for_ever(ends_after: int, least: int, most: int) -> None:
+    world = going_back()
+    since = None
+    while world.state not in ENDS:
+        if world.moves[0].phase is Phase.DRAINING:
+            since = since or world.now
+            is_open = world.now - since < timedelta(seconds=ends_after)
+            world.moves[0].new.running = float(is_open)
+        world.look()
+        world.now += timedelta(seconds=5)
+    assert since is not None
+    assert timedelta(seconds=least) < world.now - since <= timedelta(seconds=most)

@@ -33,15 +33,22 @@ def none(state: FigureState, detail: str = "") -> Figure:
 
 @dataclass
 class Pool:
-    """`ready_in`: how many more looks until its servers are ready; None: never."""
+    """`ready_in`: how many more looks until its servers are ready; None: never. `untold`: how many
+    more looks until the cluster says that it has taken the newest change; None: never. `running`:
+    requests in flight; None: nobody tells.
+    """
 
     exists: bool = True
     wanted: int = 2
     ready: int = 2
     weight: int = 0
     ready_in: int | None = 2
+    untold: int | None = 0
+    running: float | None = None
 
     def tick(self) -> None:
+        if self.untold:
+            self.untold -= 1
         if not self.exists or self.ready >= self.wanted:
             self.ready = min(self.ready, self.wanted)
             return
@@ -57,7 +64,8 @@ class Pool:
             wanted=self.wanted,
             ready=self.ready if self.exists else 0,
             weight=self.weight,
-            settled=True,
+            settled=self.untold == 0,
+            running=self.running,
         )
 
 
@@ -75,6 +83,7 @@ class Move:
     samples: dict[str, list[tuple[Verdict, str, datetime]]] = field(default_factory=dict)
     released: bool = False
     edited: str = ""
+    copies: float = 0.0  # of a mirror, which the pool's counters take for requests
 
 
 @dataclass
@@ -116,8 +125,11 @@ class World:
     def _move(self, move: Move) -> MoveSeen:
         share, requests = none(FigureState.NOT_CONFIGURED), 0.0
         if self.counted:
-            share = live(move.new.weight / 100) if self.traffic else none(FigureState.NO_TRAFFIC)
-            requests = self.traffic
+            part = (self.traffic * move.new.weight / 100 + move.copies) / (
+                self.traffic + move.copies or 1
+            )
+            share = live(part) if self.traffic else none(FigureState.NO_TRAFFIC)
+            requests = self.traffic + move.copies
         return MoveSeen(
             key=move.name,
             name=move.name,
@@ -165,8 +177,8 @@ class World:
                 part = move.new.weight / 100
                 judged = judge(
                     gate,
-                    Side(candidate, live(self.traffic * part)),
-                    Side(current, live(self.traffic * (1 - part))),
+                    Side(candidate, live(self.traffic * part), servers=move.new.ready),
+                    Side(current, live(self.traffic * (1 - part)), servers=move.old.ready),
                 )
                 held = move.samples.setdefault(gate.name, [])
                 held.append((judged.verdict, judged.reason, self.now))
