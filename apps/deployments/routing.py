@@ -71,7 +71,9 @@ def _by_servers(deployment: Deployment, pool: ModelPool, start: datetime, end: d
 def _shares(counts: Mapping[str, Figure], who: str) -> dict[str, Figure]:
     for name, count in counts.items():
         if not count.usable:
-            text = f"The requests of {name} are not known: {count.detail or count.state.words}. {who}."
+            text = (
+                f"The requests of {name} are not known: {count.detail or count.state.words}. {who}."
+            )
             blank = Figure(None, count.state, text, at=count.at, query=count.query)
             return dict.fromkeys(counts, blank)
     total = sum(count.value or 0.0 for count in counts.values())
@@ -153,11 +155,24 @@ def _note(
         | {"text": failure.text},
         "pools": {one.name: _told(one, rule, parent) for one in pools},
     }
+    seen["since"] = _since(deployment.routing, seen)
     if seen == deployment.routing:
         return 0
     Deployment.objects.filter(pk=deployment.pk).update(routing=seen, updated_at=timezone.now())
     deployment.routing = seen
     return 1
+
+
+def _since(before: Mapping[str, Any], seen: Mapping[str, Any]) -> str:
+    """Since when the route has had these weights: what was measured before tells nothing of them."""
+    had, has = (
+        {name: one["share"] for name, one in told.get("pools", {}).items()}
+        for told in (before, seen)
+    )
+    if had == has and "since" in before:
+        kept: str = before["since"]
+        return kept
+    return timezone.now().isoformat()
 
 
 def _rule(deployment: Deployment, route: Raw | None) -> tuple[Raw | None, str]:

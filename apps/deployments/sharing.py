@@ -23,13 +23,15 @@ from domain.figures import Figure, State
 
 KIND = "deployments.share"
 WINDOW = timedelta(minutes=5)
+# Requests that were under way at a change are still the old weights'.
+LEAST = timedelta(seconds=45)
 SAME_SECONDS = 15
 
 
 @dataclass(frozen=True, slots=True)
 class PoolSharing:
     """A pool's part: `expected` is what its weight (or its ready replicas) leads to, 0 to 1;
-    `share` what was measured; `follows` None while that is not known."""
+    `share` what was measured since `since`; `follows` None while that is not known."""
 
     pool: ModelPool
     ready: int
@@ -38,6 +40,7 @@ class PoolSharing:
     follows: bool | None
     in_route: float | None
     picker: str
+    since: datetime
 
     @property
     def percents(self) -> dict[str, float | None]:
@@ -58,6 +61,8 @@ def sharing(deployment: Deployment, *, asked_by: Any = None) -> list[PoolSharing
     expected = routing.expected_shares(
         {pool.name: pool.weight for pool in pools}, ready, routed=is_routed
     )
+    now = timezone.now()
+    since = _start(deployment, now)
     measured = shares(deployment, asked_by=asked_by) or {}
     told = deployment.routing.get("pools", {})
     return [
@@ -66,12 +71,19 @@ def sharing(deployment: Deployment, *, asked_by: Any = None) -> list[PoolSharing
             ready[pool.name],
             expected[pool.name],
             measured.get(pool.name),
-            _follows(expected[pool.name], measured.get(pool.name)),
+            _follows(expected[pool.name], measured.get(pool.name)) if now - since > LEAST else None,
             told.get(pool.name, {}).get("share"),
             _picker(told.get(pool.name)),
+            since,
         )
         for pool in pools
     ]
+
+
+def _start(deployment: Deployment, end: datetime) -> datetime:
+    """The last minutes, or since the route has had its weights: what was before is not theirs."""
+    changed = parse_datetime(deployment.routing.get("since", ""))
+    return max(end - WINDOW, min(changed, end)) if changed else end - WINDOW
 
 
 def _follows(expected: float | None, share: Figure | None) -> bool | None:
@@ -106,7 +118,7 @@ def shares(deployment: Deployment, *, asked_by: Any = None) -> dict[str, Figure]
     gateway = gateway_of(deployment.cluster)
     is_far = measure.source_of(deployment.cluster).is_prometheus
     if not is_far and not (gateway and gateway.counter):
-        return measured_share(deployment, now - WINDOW, now)
+        return measured_share(deployment, _start(deployment, now), now)
     stamp = int(now.timestamp()) // SAME_SECONDS * SAME_SECONDS
     end = datetime.fromtimestamp(stamp, UTC).isoformat()
     question = {"deployment": deployment.pk, "end": end}
@@ -144,7 +156,7 @@ def answer(ask: Ask) -> dict[str, Any]:
     end = parse_datetime(ask.question["end"])
     if deployment is None or end is None:
         raise asks.Unanswerable("The deployment is gone.")
-    found = measured_share(deployment, end - WINDOW, end)
+    found = measured_share(deployment, _start(deployment, end), end)
     return {"shares": {name: _told(one) for name, one in found.items()}}
 
 
