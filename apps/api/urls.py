@@ -16,6 +16,7 @@ from apps.api import (
     pools,
     quotas,
     rollouts,
+    routes,
     schema,  # noqa: F401 - registers how tokens are described
     series,
     spaces,
@@ -86,6 +87,7 @@ v1 = [
     path(_ONE + "restart/", deployments.RestartApi.as_view()),
     path(_ONE + "weights/", pools.WeightsApi.as_view()),
     path(_ONE + "sharing/", pools.SharingApi.as_view()),
+    path(_ONE + "route/", routes.RouteApi.as_view()),
     path(_ONE + "pools/", pools.PoolsApi.as_view()),
     path(_ONE + "pools/<slug:pool>/", pools.PoolApi.as_view()),
     path("clusters/<slug:cluster>/gateway/", pools.GatewayApi.as_view()),

@@ -1,5 +1,7 @@
 """A rule of a tenant's own HTTPRoute that the portal keeps in step with the weights."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
@@ -33,13 +35,88 @@ def candidates(deployment: Deployment) -> list[dict[str, Any]]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class RuleSeen:
+    """A rule of a route that could be handed over, in words; `why_not` when it cannot."""
+
+    route: str
+    index: int
+    matches: str
+    filters: tuple[str, ...]
+    sends_to: str
+    why_not: str = ""
+
+
+def rules_of(deployment: Deployment) -> list[RuleSeen]:
+    """Every rule of every route that is theirs, as the watch last heard of it."""
+    return [
+        _seen(deployment, _name(body), index, rule)
+        for body in candidates(deployment)
+        for index, rule in enumerate((body.get("spec") or {}).get("rules") or ())
+    ]
+
+
+def _seen(deployment: Deployment, route: str, index: int, rule: Mapping[str, Any]) -> RuleSeen:
+    matches: Sequence[Mapping[str, Any]] = rule.get("matches") or ({},)
+    return RuleSeen(
+        route,
+        index,
+        ", or ".join(_match(one) for one in matches),
+        tuple(str(one.get("type")) for one in rule.get("filters") or ()),
+        ", ".join(_target(ref) for ref in rule.get("backendRefs") or ()),
+        _why_not(deployment, route, rule),
+    )
+
+
+def _match(match: Mapping[str, Any]) -> str:
+    path = match.get("path") or {}
+    parts = [f"{path.get('type', 'PathPrefix')} {path.get('value', '/')}"]
+    parts += [f"header {one['name']} = {one['value']}" for one in match.get("headers") or ()]
+    parts += [f"query {one['name']} = {one['value']}" for one in match.get("queryParams") or ()]
+    return " and ".join([*parts, *([match["method"]] if match.get("method") else ())])
+
+
+def _target(ref: Mapping[str, Any]) -> str:
+    return f"{ref.get('kind', 'Service')} {ref.get('name')} ({ref.get('weight', 1)})"
+
+
+def _why_not(deployment: Deployment, route: str, rule: Mapping[str, Any]) -> str:
+    """Why this rule cannot be handed over; "" when it can."""
+    every: Sequence[Mapping[str, Any]] = [
+        *(rule.get("filters") or ()),
+        *(one for ref in rule.get("backendRefs") or () for one in ref.get("filters") or ()),
+    ]
+    if any(one.get("type") == "RequestMirror" for one in every):
+        return (
+            "It mirrors requests: copies are counted as requests of a pool, and may reach another "
+            "pool than the one that is named."
+        )
+    rows = Deployment.objects.filter(
+        cluster=deployment.cluster,
+        namespace=deployment.namespace,
+        retired_at=None,
+        handed_over__route=route,
+    )
+    for one in rows.exclude(pk=deployment.pk):
+        if one.handed_over["rule"] == fingerprint(rule):
+            return f"It is handed over for {one.name}."
+    return ""
+
+
 @transaction.atomic
-def hand_over(*, actor: User | None, deployment: Deployment, route: str, rule: int) -> Deployment:
+def hand_over(
+    *,
+    actor: User | None,
+    deployment: Deployment,
+    route: str,
+    rule: int,
+    generation: int | None = None,
+) -> Deployment:
     """Let the portal share the requests of one rule; everything else of the route stays theirs.
 
     The portal's own route of the deployment goes. Raises InvalidValue naming the field.
     """
-    deployment = services.locked(deployment, None)
+    deployment = services.locked(deployment, generation)
     found = next((one for one in candidates(deployment) if _name(one) == route), None)
     if found is None:
         raise InvalidValue(
@@ -50,6 +127,8 @@ def hand_over(*, actor: User | None, deployment: Deployment, route: str, rule: i
     rules = (found.get("spec") or {}).get("rules") or ()
     if not 0 <= rule < len(rules):
         raise InvalidValue(f"{route} has rules 0 to {len(rules) - 1}.", field="rule")
+    if why_not := _why_not(deployment, route, rules[rule]):
+        raise InvalidValue(why_not, field="rule")
     given = {"route": route, "index": rule, "rule": fingerprint(rules[rule])}
     given["before"] = list(rules[rule].get("backendRefs") or ())
     services.raise_generation(deployment, handed_over=given)
@@ -64,9 +143,11 @@ def hand_over(*, actor: User | None, deployment: Deployment, route: str, rule: i
 
 
 @transaction.atomic
-def take_back(*, actor: User | None, deployment: Deployment) -> Deployment:
+def take_back(
+    *, actor: User | None, deployment: Deployment, generation: int | None = None
+) -> Deployment:
     """The rule stays as it is and is theirs again; the deployment gets a route of its own."""
-    deployment = services.locked(deployment, None)
+    deployment = services.locked(deployment, generation)
     if not deployment.handed_over:
         raise IllegalTransition(f"No route was handed over for {deployment}.")
     before = {name: deployment.handed_over[name] for name in ("route", "index")}

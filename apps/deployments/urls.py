@@ -1,6 +1,13 @@
 from django.urls import path
 
-from apps.deployments import change_views, pool_views, views, wizard_views, yaml_views
+from apps.deployments import (
+    change_views,
+    pool_views,
+    route_views,
+    views,
+    wizard_views,
+    yaml_views,
+)
 
 app_name = "deployments"
 _ALL = "t/<slug:tenant>/deployments/"
@@ -20,6 +27,9 @@ urlpatterns = [
     path(f"{_ONE}pods/<str:pod>/log/", views.deployment_logs, name="logs"),
     path(f"{_ONE}pools/<slug:pool>/scale/", views.pool_scale, name="scale"),
     path(f"{_ONE}sharing/", pool_views.deployment_sharing, name="sharing"),
+    path(f"{_ONE}route/", route_views.deployment_route, name="route"),
+    path(f"{_ONE}route/hand-over/", route_views.route_hand_over, name="hand-over"),
+    path(f"{_ONE}route/take-back/", route_views.route_take_back, name="take-back"),
     path(f"{_ONE}weights/", pool_views.deployment_weights, name="weights"),
     path(f"{_ONE}pools/<slug:pool>/remove/", pool_views.pool_remove, name="remove-pool"),
     path(f"{_ONE}pools/<slug:pool>/why/", views.pool_why, name="why"),

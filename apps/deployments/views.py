@@ -25,7 +25,7 @@ from domain.asked import short_content
 from domain.errors import DomainError
 
 
-def _why_not(user: Any, tenant: Tenant) -> str:
+def why_not_change(user: Any, tenant: Tenant) -> str:
     """Why this person may not change a deployment; empty when they may."""
     role = role_in(user, tenant)
     if role is None or role < Role.EDITOR:
@@ -44,7 +44,7 @@ def deployment_list(request: HttpRequest, tenant: str) -> HttpResponseBase:
         rows,
         "deployments/list.html",
         revision=lambda: selectors.list_revision(found),
-        context=lambda: {"tenant": found, "why_not": _why_not(request.user, found)},
+        context=lambda: {"tenant": found, "why_not": why_not_change(request.user, found)},
     )
 
 
@@ -72,7 +72,7 @@ def deployment_page(request: HttpRequest, tenant: str, name: str) -> HttpRespons
         "gateway_url": gateways.url_of(deployment),
         "gateway_curl": gateways.curl_of(deployment, endpoint.path),
         "stale": stale,
-        "why_not": _why_not(request.user, found),
+        "why_not": why_not_change(request.user, found),
         "etag": etag,
     }
     return stamp(render_page(request, "deployments/detail.html", context, part="live"), etag)
