@@ -23,12 +23,21 @@ def span_text(seconds: int) -> str:
 
 
 def amount_text(value: float, unit: str = "") -> str:
-    """ "1,536 devices", "80 GiB" from 81,920 MiB, "1.25 s" from 1,250 ms."""
+    """ "1,536 devices", "80 GiB" from 81,920 MiB, "1.25 s" from 1,250 ms, "48 ms" from 0.048 s.
+
+    A share of 0.5 is 50 %.
+    """
+    if unit == "bytes":
+        value, unit = value / 2**20, "MiB"
     if unit == "MiB":
         unit, size = next(((name, size) for name, size in _MIB if abs(value) >= size), ("MiB", 1))
         value = value / size
     elif unit == "ms" and abs(value) >= 1000:
         value, unit = value / 1000, "s"
+    elif unit == "s" and 0 < abs(value) < 1:
+        value, unit = value * 1000, "ms"
+    elif unit == "share":
+        value, unit = value * 100, "%"
     text = number_text(value)
     if unit == "%":
         return f"{text} %"
