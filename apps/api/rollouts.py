@@ -113,7 +113,11 @@ class ScopeIn(serializers.Serializer):
     names = serializers.ListField(child=serializers.CharField(max_length=253), max_length=100)
     convert_nodes = serializers.BooleanField(required=False)
     probe = serializers.BooleanField(required=False)
-    prefer = serializers.ChoiceField(choices=["claims", "bridge"], required=False)
+    prefer = serializers.ChoiceField(
+        choices=["claims", "bridge"],
+        required=False,
+        help_text="`bridge` is planned, and not carried out yet: the plan says so of each.",
+    )
 
 
 class MigrationIn(serializers.Serializer):

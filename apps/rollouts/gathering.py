@@ -139,7 +139,7 @@ def release_of(deployment: Deployment) -> str:
 
 def _move(migration: Migration, settings: Settings, row: Workload, now: datetime) -> MoveSeen:
     deployment = row.deployment
-    if deployment is None or row.way == Workload.Way.NONE:
+    if deployment is None or row.way != Workload.Way.CLAIMS:
         return MoveSeen(str(row.pk), row.name, Phase.UNSUPPORTED, 0, PoolSeen(), PoolSeen())
     pools = {pool.name: pool for pool in deployment.pools.all()}
     old, new = pools.get(row.old_pool), pools.get(row.new_pool)

@@ -119,7 +119,7 @@ def _managed(migration: Migration, deployment: Deployment, ground: Ground) -> Wo
     row.old_pool, row.new_pool = pool.name, _new_name(deployment)
     row.replicas = pool.replicas
     row.params = dict(pool.params)
-    row.diff = _pool_diff(deployment, pool, version, row.new_pool) if mapped.way != "bridge" else ""
+    row.diff = _pool_diff(deployment, pool, version, row.new_pool)
     return _save(row, mapped, version)
 
 
@@ -147,7 +147,7 @@ def _map_pool(
     if prefers_bridge(migration, row):
         mapped = map_use(use, ground.offers, [], ground.bridges, prefer=Way.BRIDGE)
         if mapped.way == Way.BRIDGE:
-            return mapped
+            return Mapped(Way.NONE, sharing, reasons=(_no_bridge(mapped.classes),))
     if version is None:
         return Mapped(Way.NONE, sharing, reasons=(f"{pool.pattern_version} is withdrawn.",))
     pattern = catalog.pattern_of(version)
@@ -163,6 +163,15 @@ def _map_pool(
     charge = patterns.charge(pattern, values)
     slug, number = version.pattern.slug, version.number
     return Mapped(Way.CLAIMS, sharing, slug, number, values, charge, covered, notes=tuple(notes))
+
+
+def _no_bridge(classes: Mapping[str, int]) -> str:
+    """Why the portal does not carry the bridge out for what it manages."""
+    return (
+        f"Not supported yet: by the bridge, {' and '.join(sorted(classes))} would serve it as it "
+        "is. It would have one pool, which moves when its nodes are converted, so that nothing "
+        "could get weight by steps, be judged beside it, or take its requests back. Choose claims."
+    )
 
 
 def prefers_bridge(migration: Migration, row: Workload) -> bool:

@@ -19,13 +19,16 @@ from apps.rollouts import (
     evidence,
     planning,
     preflight,
+    services,
     shadow,
     signing,
     tasks,
 )
 from apps.rollouts.models import GateSample, Migration, Workload
+from apps.rollouts.reconcile import reconcile_migration
 from apps.tenancy.models import User
 from domain.evidence import BadBundle
+from tests.apps.rollouts.conftest import hear
 from tests.apps.rollouts.rows import PLUGIN, add_object
 
 
@@ -77,14 +80,36 @@ def test_a_scope_by_node_pool_finds_the_same(
     assert drawn.waves.first() is not None
 
 
-def test_the_bridge_is_taken_where_a_person_wants_it(drawn: Migration, cluster: Cluster) -> None:
+def test_the_bridge_is_planned_as_not_supported_and_begins_nothing(
+    drawn: Migration, chat: Deployment, cluster: Cluster, admin: User
+) -> None:
+    """One pool that moves with its nodes cannot be judged beside another, or taken back."""
     spec = {"extendedResourceName": PLUGIN, "selectors": []}
     add_object(cluster, "deviceclasses", {"metadata": {"name": "gpu"}, "spec": spec})
-    drawn.wanted = {"ways": {"tenant-vision/chat": "bridge"}}
-    drawn.save()
-    planning.take_inventory(drawn)
-    ours = drawn.workloads.get(deployment__isnull=False)
-    assert (ours.way, ours.mapping["classes"]) == ("bridge", {"gpu": 1})
+    Migration.objects.filter(pk=drawn.pk).update(
+        wanted={"ways": {"tenant-vision/chat": "bridge"}, "approved": ["accept:plan"]}
+    )
+    hear(chat)
+    services.start_migration(actor=admin, migration=drawn)
+    for _ in range(3):
+        reconcile_migration(drawn.pk)
+    drawn.refresh_from_db()
+    ours = drawn.workloads.get(deployment=chat)
+    assert (ours.way, ours.phase, ours.mapping["way"]) == ("none", "unsupported", "not-supported")
+    assert ours.finding.startswith("Not supported yet: by the bridge, gpu would serve it as it is.")
+    assert (drawn.state, drawn.waiting_for) == ("waiting", "nothing-to-move")
+    assert [pool.name for pool in chat.pools.all()] == ["main"]
+
+
+def test_a_move_by_the_bridge_from_an_older_plan_is_not_begun(
+    migration: Migration, chat: Deployment
+) -> None:
+    migration.workloads.update(way=Workload.Way.BRIDGE, pattern_version=None)
+    for _ in range(3):
+        reconcile_migration(migration.pk)
+    assert [pool.name for pool in chat.pools.all()] == ["main"]
+    migration.refresh_from_db()
+    assert migration.waiting_for == "nothing-to-move"
 
 
 # --- Preflight
