@@ -30,7 +30,7 @@ LAST = ("stack", "browser", "oracle", "cluster")
 SHARING = {
     "browser": "browser",
     "contract": "cluster",
-    "datapath": "cluster",
+    "datapath": "datapath",
     "deploy": "stack",
     "kubernetes": "cluster",
     "oracle": "oracle",
@@ -156,16 +156,21 @@ def control_plane(short_folder: Path) -> Iterator[ControlPlane]:
 
     CLAIMYARD_TEST_KUBECONFIG names an existing cluster to use instead.
     """
-    if existing := os.environ.get("CLAIMYARD_TEST_KUBECONFIG"):
-        yield ControlPlane(Path(existing))
-        return
-    yield from _control_plane(short_folder / "cp")
+    yield from made_control_plane(short_folder / "cp")
 
 
 @pytest.fixture(scope="session")
 def old_control_plane(short_folder: Path) -> Iterator[ControlPlane]:
     """The same one as it behaved in Kubernetes 1.34: resource.k8s.io/v1 has no DeviceTaintRule."""
     yield from _control_plane(short_folder / "cp34", "-apiserver-flag", "--emulated-version=1.34")
+
+
+def made_control_plane(folder: Path) -> Iterator[ControlPlane]:
+    """One in this folder, or the existing one that you named."""
+    if existing := os.environ.get("CLAIMYARD_TEST_KUBECONFIG"):
+        yield ControlPlane(Path(existing))
+        return
+    yield from _control_plane(folder)
 
 
 def _control_plane(folder: Path, *flags: str) -> Iterator[ControlPlane]:

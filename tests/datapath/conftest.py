@@ -29,6 +29,7 @@ from embedded.controlplane import ControlPlane
 from kube.kinds import PODS
 from tests.apps.conftest import admin, alice, approver, h100, make_cluster, pattern, tenant
 from tests.apps.deployments.conftest import asked
+from tests.conftest import made_control_plane
 from tests.datapath import rig as rigs
 from tests.datapath.kubelet import until
 from tests.datapath.rig import COUNTER, DOMAIN, GATEWAY, Rig
@@ -46,6 +47,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         for name in PROGRAMS:
             gobuild.binary(Path(__file__).parent / name)
     return (yield)
+
+
+@pytest.fixture(scope="session")
+def control_plane(short_folder: Path) -> Iterator[ControlPlane]:
+    """One of its own: other tests take nodes away, and these nodes carry requests."""
+    yield from made_control_plane(short_folder / "path")
 
 
 @pytest.fixture(scope="session")
@@ -149,11 +156,26 @@ class Carried:
         return {name.removeprefix(f"{MODEL}-"): count for name, count in found.items()}
 
     def sent(self, requests: int, *flags: str) -> tuple[dict[str, Any], datetime]:
-        """Send so many, wait until Prometheus has counted them; what callers saw, and the end."""
+        """Send so many, wait until Prometheus has counted them; what callers saw, and the end.
+
+        They take several scrapes, and servers are scraped once more afterwards: what a counter had
+        before its first scrape in a window is in no increase.
+        """
         before = sum(self.counts().values())
-        found = self.load(requests, *flags)
+        found = self.load(requests, "-rate=60", *flags)
+        end = timezone.now()
+        servers = sum(self.row().pools.values_list("replicas", flat=True))
         until(lambda: sum(self.counts().values()) >= before + requests)
+        until(lambda: self.rig.scraped(self.namespace, end.timestamp()) >= servers)
         return found, timezone.now()
+
+    def born(self, pool: str, status: str = "2.+") -> None:
+        """Send until each server of the pool has counted such answers, and Prometheus knows: what
+        a counter had before its first scrape is in no increase."""
+        servers = f'namespace="{self.namespace}",pod=~"{MODEL}-{pool}-.+",status=~"{status}"'
+        query = f"count(sum by (pod) (http_requests_total{{{servers}}}))"
+        wanted = self.pool(pool).replicas
+        until(lambda: self.load(20) and self.rig.query(query).get("", 0) >= wanted)
 
     def share(self, since: datetime) -> dict[str, Figure]:
         return measured_share(self.row(), since - timedelta(seconds=2), timezone.now())

@@ -131,6 +131,11 @@ class Rig:
         one = f'{{__name__=~"{names}",part="epp",namespace="{namespace}"}}'
         return self.query(f"sum by (pool) ({one})")
 
+    def scraped(self, namespace: str, since: float) -> int:
+        """How many servers Prometheus has asked since then, whether they answered or not."""
+        one = f'timestamp(up{{job="vllm",namespace="{namespace}"}})'
+        return int(self.query(f"count({one} > {since})").get("", 0))
+
     def check(self) -> None:
         """Raise what went wrong in the threads."""
         for thread in (self.controller, self.kubelet):

@@ -32,15 +32,20 @@ def errors(path: Carried, pool: str, since: datetime) -> Any:
 def test_errors_of_a_server_are_counted_though_its_picker_counts_none(path: Carried) -> None:
     """The picker looks for a header that Envoy does not send, so its counter is not the judge."""
     path.weights(main=50, dra=50)
-    path.sent(40)
+    path.born("main")
     path.rig.kubelet.fault("dra", error_rate=0.5)
+    path.born("dra")
+    path.born("dra", "5.+")
     began = timezone.now()
     seen, _ = path.sent(300)
     assert seen["codes"]["500"] > 40
 
     by_picker = path.rig.query("sum by (pool) (inference_objective_request_error_total)")
     assert by_picker.get(f"{MODEL}-dra", 0.0) == 0.0
-    by_server = until(lambda: (e := errors(path, "dra", began)).usable and e)
+    by_server = until(
+        lambda: (e := errors(path, "dra", began)).usable and e,
+        why=lambda: errors(path, "dra", began),
+    )
     assert routing.follows(0.5, by_server.value, 100)
     assert (errors(path, "main", began).value or 0) == 0
 
@@ -157,6 +162,8 @@ def test_a_smaller_pool_has_a_lower_cache_hit_without_any_regression(path: Carri
     began = timezone.now()
     path.sent(300)
 
+    last: dict[str, Any] = {}
+
     def hits() -> dict[str, float] | None:
         now = timezone.now()
         found = {
@@ -170,9 +177,10 @@ def test_a_smaller_pool_has_a_lower_cache_hit_without_any_regression(path: Carri
             )
             for name in ("main", "dra")
         }
+        last.update(found)
         if not all(one.usable for one in found.values()):
             return None
         return {name: one.value or 0.0 for name, one in found.items()}
 
-    seen = until(hits)
+    seen = until(hits, why=lambda: last)
     assert seen and seen["dra"] < seen["main"]
