@@ -17,9 +17,13 @@ from embedded.demo_process import DemoProcess, eventually, kill, named
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 ACT = Path(__file__).with_name("act.py")
-KINDS = "deployments,services,resourceclaimtemplates,poddisruptionbudgets"
+KINDS = "deployments,services,resourceclaimtemplates,poddisruptionbudgets,httproutes,inferencepools"
 NAMESPACE = "team-chat"
-WANTED = ["Deployment", "PodDisruptionBudget", "ResourceClaimTemplate", "Service"]
+# A Deployment and a Service of the pool's picker are among them.
+WANTED = [
+    *("Deployment", "Deployment", "HTTPRoute", "InferencePool"),
+    *("PodDisruptionBudget", "ResourceClaimTemplate", "Service", "Service"),
+]
 APPLIED = {"settled": True, "applied": "True", "pools": [True], "audit": ["created"]}
 NOT_YET = ("the database system is starting up", "Connection refused")
 Kubectl = Callable[..., str]
