@@ -1,6 +1,6 @@
 """Take the pictures of the README from a demo of its own; the first of them in dark, too.
 
-The demo gets a minute of traffic first, so that charts have something to show.
+The demo gets some minutes of traffic first, in which its migrations run.
 """
 
 import argparse
@@ -29,6 +29,8 @@ class Picture:
     name: str
     who: str
     path: str
+    follow: tuple[str, ...] = ()  # texts of links to go on by
+    height: int = SIZE["height"]
 
 
 PICTURES = (
@@ -36,6 +38,12 @@ PICTURES = (
     Picture("mig-node", "admin", "/nodes/demo/a100-mig-1/"),
     Picture("claims", "admin", "/claims/"),
     Picture("pattern", "admin", "/catalog/patterns/h100-cards/"),
+    Picture("why", "admin", "/", follow=("Why is",), height=1250),
+    Picture("migration", "admin", "/migrations/", follow=("ranker-to-claims",), height=1100),
+    Picture(
+        "report", "admin", "/migrations/", follow=("assistant-to-claims", "Report"), height=1100
+    ),
+    Picture("figures", "admin", "/observability/?range=15m", height=1100),
     Picture("deployment", "editor", "/t/chat/deployments/llama-8b/"),
 )
 type Wanted = Sequence[Picture]
@@ -49,6 +57,16 @@ def log_in(page: Page, url: str, who: str, password: str) -> None:
     page.wait_for_url(lambda address: "/login" not in address)
 
 
+def go_to(page: Page, url: str, picture: Picture) -> None:
+    answer = page.goto(url + picture.path)
+    if answer is None or not answer.ok:
+        raise SystemExit(f"{picture.path} answers {answer and answer.status} to {picture.who}")
+    page.wait_for_load_state("networkidle")
+    for text in picture.follow:
+        page.locator("main a", has_text=text).first.click()
+        page.wait_for_load_state("networkidle")
+
+
 def take(browser: Browser, url: str, password: str, theme: str, pictures: Wanted) -> None:
     for who in dict.fromkeys(one.who for one in pictures):
         context = browser.new_context(viewport=SIZE, color_scheme=theme)  # type: ignore[arg-type]
@@ -57,10 +75,8 @@ def take(browser: Browser, url: str, password: str, theme: str, pictures: Wanted
         for picture in pictures:
             if picture.who != who:
                 continue
-            answer = page.goto(url + picture.path)
-            if answer is None or not answer.ok:
-                raise SystemExit(f"{picture.path} answers {answer and answer.status} to {who}")
-            page.wait_for_load_state("networkidle")
+            page.set_viewport_size({"width": SIZE["width"], "height": picture.height})
+            go_to(page, url, picture)
             page.wait_for_timeout(1500)  # charts are drawn
             page.locator(".htmx-request").first.wait_for(state="detached")  # it fades its rows
             file = FOLDER / f"{picture.name}-{theme}.png"
@@ -71,7 +87,7 @@ def take(browser: Browser, url: str, password: str, theme: str, pictures: Wanted
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--settle", type=int, default=60, help="seconds of traffic before")
+    parser.add_argument("--settle", type=int, default=330, help="seconds of traffic before")
     arguments = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="claimyard-pictures-") as folder:
