@@ -4,7 +4,8 @@ One sample a gate and interval. A window never reaches back before the present w
 judge the step before.
 """
 
-from dataclasses import asdict, replace
+import math
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -167,10 +168,15 @@ def resolved(query: str, pool: ModelPool) -> str:
 def _plain(side: Side) -> dict[str, Any]:
     requests = side.requests
     return {
-        "value": side.figure.value,
+        "value": _number(side.figure.value),
         "state": side.figure.state.value,
         "detail": side.figure.detail,
         "unit": side.figure.unit,
-        "requests": requests.value if requests else None,
-        "pods": {name: asdict(one)["value"] for name, one in list(side.pods.items())[:50]},
+        "requests": _number(requests.value) if requests else None,
+        "pods": {name: _number(one.value) for name, one in list(side.pods.items())[:50]},
     }
+
+
+def _number(value: float | None) -> float | None:
+    """None for what is no number: JSON has none such, and the verdict has said so."""
+    return value if value is not None and math.isfinite(value) else None

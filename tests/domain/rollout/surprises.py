@@ -25,7 +25,8 @@ def _told_late(looks_until: int | None) -> Callable[[World, int], None]:
 
 def _never_told_going_back(world: World, looks: int) -> None:
     world.figures["ttft"] = (live(0.2), live(0.1))
-    world.moves[0].old.untold = None if looks else 0
+    verdicts = [one[0] for one in world.moves[0].samples.get("ttft-p95", [])]
+    world.moves[0].old.untold = None if Verdict.FAIL in verdicts else 0
 
 
 def _mirrored(world: World, looks: int) -> None:
