@@ -164,7 +164,7 @@ def _note(
 
 
 def _since(before: Mapping[str, Any], seen: Mapping[str, Any]) -> str:
-    """Since when the route has had these weights: what was measured before tells nothing of them."""
+    """Since when the route has had these weights; what was measured before is not theirs."""
     had, has = (
         {name: one["share"] for name, one in told.get("pools", {}).items()}
         for told in (before, seen)
