@@ -1,7 +1,7 @@
 """What a tenant's editor does in a running demo: `act.py create NAME`, `act.py retire NAME`.
 
-And what its rows say, as JSON: `act.py tell NAME` of a deployment, `act.py leader CLUSTER` of its
-mirror.
+`act.py widen 64` gives the tenant so many cards. And what its rows say, as JSON: `act.py tell NAME`
+of a deployment, `act.py leader CLUSTER` of its mirror.
 
 A process of its own, with the environment of the demo's web server.
 """
@@ -25,6 +25,20 @@ def create(name: str) -> None:
     services.create_deployment(actor=editor, tenant=tenant, asked=asked)
 
 
+def widen(cards: str) -> None:
+    """Quota is not what these tests are about, and a retired deployment gives it back later."""
+    from apps.inventory.models import Cluster
+    from apps.quotas import services
+    from apps.tenancy.models import Tenant, User
+
+    services.set_quotas(
+        actor=User.objects.get(username="admin"),
+        tenant=Tenant.objects.get(slug="chat"),
+        cluster=Cluster.objects.get(slug="demo"),
+        limits={"h100": int(cards)},
+    )
+
+
 def retire(name: str) -> None:
     from apps.deployments import selectors, services
     from apps.tenancy.models import Tenant, User
@@ -42,6 +56,7 @@ def tell(name: str) -> None:
     entries = Entry.objects.filter(subject_kind="deployments.deployment", subject_id=row.pk)
     found = {
         "settled": row.is_settled,
+        "retired": row.retired_at is not None,
         "applied": (row.condition("Applied") or {}).get("status"),
         "pools": [pool.observed_generation == pool.generation for pool in row.pools.all()],
         "audit": list(entries.order_by("pk").values_list("verb", flat=True)),
@@ -61,4 +76,5 @@ if __name__ == "__main__":
 
     django.setup()
     verb, subject = sys.argv[1:]
-    {"create": create, "retire": retire, "tell": tell, "leader": leader}[verb](subject)
+    verbs = {"create": create, "widen": widen, "retire": retire, "tell": tell, "leader": leader}
+    verbs[verb](subject)
