@@ -24,8 +24,8 @@ from embedded.processes import ProcessFailedError
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-#: Slowest last: what they need is built while the others run.
-LAST = ("stack", "browser", "oracle", "cluster")
+#: What needs Go programs comes late: they are built while the others run. Long folders come first.
+LAST = ("stack", "cluster", "oracle", "browser")
 #: Folders of tests, and what they share with each other.
 SHARING = {
     "browser": "browser",
