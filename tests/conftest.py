@@ -84,6 +84,20 @@ def django_db_modify_db_settings(
 
 
 @pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """At the end, nobody else is connected: a thread that ended without closing its connection
+    would keep the database from being dropped."""
+    yield
+    from django.db import connection
+
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+@pytest.fixture(scope="session")
 def valkey_url() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="claimyard-valkey-"))
     try:
