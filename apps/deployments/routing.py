@@ -155,7 +155,7 @@ def _note(
         | {"text": failure.text},
         "pools": {one.name: _told(one, rule, parent) for one in pools},
     }
-    seen["since"] = _since(deployment.routing, seen)
+    seen["since"] = since_of(deployment.routing, seen)
     if seen == deployment.routing:
         return 0
     Deployment.objects.filter(pk=deployment.pk).update(routing=seen, updated_at=timezone.now())
@@ -163,7 +163,7 @@ def _note(
     return 1
 
 
-def _since(before: Mapping[str, Any], seen: Mapping[str, Any]) -> str:
+def since_of(before: Mapping[str, Any], seen: Mapping[str, Any]) -> str:
     """Since when the route has had these weights; what was measured before is not theirs."""
     had, has = (
         {name: one["share"] for name, one in told.get("pools", {}).items()}

@@ -1,17 +1,18 @@
 """Pools side by side on page and API: the wish, what is measured, and who may change it."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
-from apps.deployments import gateway_settings, pools, services, sharing
+from apps.deployments import gateway_settings, pools, routing, services, sharing
 from apps.deployments.models import ClusterGateway, Deployment
 from apps.deployments.routing import measured_share
 from apps.inventory.models import Cluster
 from domain.errors import InvalidValue
-from domain.figures import State
+from domain.figures import Figure, State
 from tests.apps.deployments.conftest import asked
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ready")]
@@ -140,3 +141,44 @@ def test_only_the_platform_team_sets_a_gateway(
     assert ClusterGateway.objects.get().domain == "models.example.com"
     told = client.get(f"/api/v1/clusters/{served.slug}/gateway/").json()
     assert told["picker_image"] == "registry.example.com/epp:v1"
+
+
+def _since(pods: Deployment, seconds: float) -> Deployment:
+    changed = timezone.now() - timedelta(seconds=seconds)
+    Deployment.objects.filter(pk=pods.pk).update(routing={"since": changed.isoformat()})
+    return Deployment.objects.get(pk=pods.pk)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "window", "follows"),
+    [(20, 20, None), (44, 44, None), (60, 60, False), (900, 300, False)],
+)
+def test_a_share_is_measured_since_the_weights_are_what_they_are(
+    llama: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: int,
+    window: int,
+    follows: bool | None,
+) -> None:
+    """Requests of the weights before are no evidence against those of now."""
+    asked_for: list[timedelta] = []
+
+    def counted(deployment: Deployment, start: datetime, end: datetime) -> dict[str, Figure]:
+        asked_for.append(end - start)
+        half = Figure(0.5, State.LIVE, known=500, total=1000)
+        return dict.fromkeys(("main", "new"), half)
+
+    monkeypatch.setattr(sharing, "measured_share", counted)
+    found = sharing.sharing(_since(llama, seconds))
+    assert asked_for[0].total_seconds() == pytest.approx(window, abs=2)
+    assert [one.follows for one in found] == [follows, follows]
+
+
+def test_what_the_route_has_changed_begins_the_time_anew() -> None:
+    def told(share: float, **more: str) -> dict[str, Any]:
+        return {"pools": {"main": {"share": share}}, **more}
+
+    old = "2026-01-01T00:00:00+00:00"
+    assert routing.since_of(told(0.9, since=old), told(0.9)) == old
+    assert routing.since_of(told(0.9, since=old), told(0.5)) > old
+    assert routing.since_of({}, told(0.9)) > old
