@@ -139,6 +139,8 @@ class PlanApi(_OfMigration):
         rows = migration.workloads.select_related("deployment", "wave", "pattern_version__pattern")
         if not self.actor.is_platform:
             rows = rows.exclude(deployment=None)
+            for row in rows:
+                row.nodes = []  # the platform team's to know
         return self.shown(_study(self, migration, Study.Kind.PLAN) | {"workloads": rows})
 
 

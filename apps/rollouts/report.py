@@ -4,6 +4,8 @@ a page shows is what was signed."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from domain.rollout.preflight import Blocks
+
 Json = dict[str, Any]
 #: What only names others' workloads, which a tenant has no business with.
 _OF_OTHERS = ("foreign", "strangers")
@@ -21,14 +23,18 @@ def narrowed(content: Json) -> Json:
         kind: narrowed_study(kind, study) if study is not None else None
         for kind, study in content["studies"].items()
     }
-    own = [one for one in content["workloads"] if one["is_managed"]]
+    own = [one | {"nodes": []} for one in content["workloads"] if one["is_managed"]]
     return content | {"workloads": own, "studies": studies, "nodes": [], "is_narrowed": True}
 
 
 def narrowed_study(kind: str, study: Json) -> Json:
-    """A study without what names others' workloads."""
+    """A study without what names nodes or others' workloads."""
     if kind == "preflight":
-        found = [one for one in study.get("findings", ()) if one["code"] not in _OF_OTHERS]
+        found = [
+            one
+            for one in study.get("findings", ())
+            if one["code"] not in _OF_OTHERS and one["blocks"] != Blocks.NODES
+        ]
         return study | {"findings": found}
     if kind == "shadow":
         found = [one for one in study.get("workloads", ()) if not one["key"].startswith("recent: ")]

@@ -124,6 +124,27 @@ def test_every_page_and_call_by_role(role: str, enter: Enter, looked: Migration)
             assert not [one for one in OTHERS if one in told], path
 
 
+@pytest.mark.parametrize("role", ["viewer", "editor", "owner"])
+def test_a_tenant_is_told_of_no_node(role: str, enter: Enter, looked: Migration) -> None:
+    """Neither by name nor by a link that only refuses them."""
+    client, own = enter(role), looked.workloads.exclude(deployment=None).get()
+    own.nodes = ["node-of-the-platform"]
+    own.save()
+    study = looked.studies.get(kind="preflight")
+    line = {"code": "driver", "title": "New enough", "level": "warning", "remedy": ""}
+    line |= {"evidence": "node-of-the-platform has an old driver.", "blocks": "nodes"}
+    study.body |= {"findings": [*study.body["findings"], line]}
+    study.save()
+    for path in pages(looked):
+        assert "node-of-the-platform" not in client.get(path).content.decode(), path
+    page = client.get(f"/migrations/{looked.pk}/").content.decode()
+    assert f"/migrations/{looked.pk}/nodes/" not in page
+    whole = enter("auditor")
+    assert "node-of-the-platform" in whole.get(f"/migrations/{looked.pk}/preflight/").text
+    bundle = whole.get(f"/migrations/{looked.pk}/evidence/").json()["content"]
+    assert ["node-of-the-platform"] in [one["nodes"] for one in bundle["workloads"]]
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_nodes_are_for_platform_people_to_see_and_for_admins_to_convert(
     role: str, enter: Enter, looked: Migration
