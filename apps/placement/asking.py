@@ -14,6 +14,14 @@ from domain.diffs import to_yaml
 from domain.errors import InvalidValue
 
 LARGEST = 64 * 1024
+# The fields of resource.k8s.io/v1; those of a subrequest lack adminAccess.
+DEVICES = frozenset({"requests", "constraints", "config"})
+LINE = frozenset({"name", "exactly", "firstAvailable"})
+ALTERNATIVE = frozenset(
+    {"name", "deviceClassName", "selectors", "allocationMode", "count", "tolerations"}
+    | {"capacity", "derivedAttributes"}
+)
+EXACTLY = ALTERNATIVE - {"name"} | {"adminAccess"}
 Json = dict[str, Any]
 
 
@@ -36,26 +44,44 @@ def claim_from(found: Any) -> Json:
         spec = spec["spec"]
     devices = spec.get("devices") if isinstance(spec, dict) else None
     requests = devices.get("requests") if isinstance(devices, dict) else None
-    if not isinstance(requests, list) or not requests:
+    if not isinstance(devices, dict) or not isinstance(requests, list) or not requests:
         raise InvalidValue("A claim needs spec.devices.requests with an entry.", field="claim")
-    for line in requests:
+    _only(devices, DEVICES, "devices")
+    for at, line in enumerate(requests):
         if not isinstance(line, dict):
             raise InvalidValue("Each entry of requests must be a mapping.", field="claim")
-        for body in (line.get("exactly"), *_alternatives(line)):
-            if isinstance(body, dict) and "count" in body:
-                body["count"] = _number(body["count"])
+        _only(line, LINE, f"requests[{at}]")
+        for body, known in ((line.get("exactly"), EXACTLY), *_alternatives(line)):
+            if isinstance(body, dict):
+                _only(body, known, f"requests[{at}]")
+                if "count" in body:
+                    body["count"] = _count(body["count"])
+                if body.get("allocationMode") == "All" and body.get("count"):
+                    text = "count must not be given with allocationMode All."
+                    raise InvalidValue(text, field="claim")
     return a_claim({"devices": devices})
 
 
-def _alternatives(line: Json) -> list[Any]:
+def _alternatives(line: Json) -> list[tuple[Any, frozenset[str]]]:
     found = line.get("firstAvailable")
-    return found if isinstance(found, list) else []
+    return [(one, ALTERNATIVE) for one in found] if isinstance(found, list) else []
 
 
-def _number(value: object) -> int:
-    if isinstance(value, int) or (isinstance(value, str) and value.isdecimal() and len(value) < 6):
-        return int(value)
-    raise InvalidValue("count must be a whole number.", field="claim")
+def _only(given: Json, known: frozenset[str], where: str) -> None:
+    """A field that nobody reads must not look like an answer to it."""
+    if unknown := sorted(str(name)[:60] for name in given if name not in known):
+        text = f"{where} has no field {unknown[0]}; there are {', '.join(sorted(known))}."
+        raise InvalidValue(text, field="claim")
+
+
+def _count(value: object) -> int:
+    """As the API server takes it: 0 is its default, 1; less is refused."""
+    text = str(value).removeprefix("-")
+    if isinstance(value, bool) or not isinstance(value, int | str) or not text.isdecimal():
+        raise InvalidValue("count must be a whole number.", field="claim")
+    if len(text) > 5 or int(value) < 0:
+        raise InvalidValue("count must be greater than zero and at most 99999.", field="claim")
+    return int(value)
 
 
 def as_yaml(claim: Json) -> str:
