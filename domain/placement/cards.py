@@ -1,7 +1,8 @@
 """Devices put together by the card that they are parts of, and what could still be taken of each.
 
 A partition belongs to a card by the counter set it draws on (KEP-4815), or by the `parentUUID` that
-drivers publish for partitions made beforehand. Everything else is a card of its own.
+drivers publish for partitions made beforehand. Every other accelerator is a card of its own;
+channels, networks and CPUs are no cards (domain.accelerators), though claims may ask for them.
 """
 
 from collections import Counter, defaultdict
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from domain.accelerators import OTHER_DRIVERS, OTHER_TYPES
 from domain.placement.cel import SelectorError
 from domain.placement.claims import DeviceClass, Request
 from domain.placement.counters import CounterBook, CounterPicks
@@ -132,6 +134,8 @@ def cards_of(fleet: Fleet, features: Features) -> list[Card]:
     parts: dict[CardID, list[Candidate]] = defaultdict(list)
     for name, candidate in _seen(fleet, features):
         device = candidate.device
+        if device.id.driver in OTHER_DRIVERS or _text(device, "type") in OTHER_TYPES:
+            continue
         if device.id not in nodes:
             parts[_card_of(device, candidate.pool.id)].append(candidate)
         nodes[device.id].append(name)

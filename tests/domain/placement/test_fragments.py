@@ -180,3 +180,17 @@ def test_a_group_of_partitions_with_too_many_ways_to_search_is_told_as_at_least(
     (group,) = [one for one in found.groups if not one.link]
     assert group.size >= 4
     assert not group.is_sure
+
+
+@pytest.mark.parametrize(
+    ("driver", "type_"), [("compute-domain.nvidia.com", "daemon"), ("nets.example.com", "nic")]
+)
+def test_what_is_no_accelerator_is_no_card(driver: str, type_: str) -> None:
+    other = published(device("channel-0"), name="others", pool="others")
+    other["spec"]["driver"] = driver
+    other["spec"]["devices"][0]["attributes"] = {"type": {"string": type_}}
+    fleet = Fleet()
+    for raw in (node(), published(device("gpu-0"), device("gpu-1")), other):
+        fleet = apply(fleet, Upsert(raw))
+    found = of(fleet)
+    assert (found.cards, found.free) == (2, 2)
