@@ -10,11 +10,12 @@ from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from apps.common.etags import etag_of, not_modified, stamp
+from apps.inventory.models import Cluster
 from apps.telemetry import asking, bands, charts, measure, selectors, words
 from apps.telemetry.lines import Chart
 from apps.telemetry.models import Track
@@ -31,7 +32,7 @@ from apps.telemetry.questions import (
 from apps.telemetry.scopes import Scope
 from apps.telemetry.selectors import Shown, titled
 from apps.tenancy.models import PlatformRole
-from apps.tenancy.selectors import require_platform, tenant_for
+from apps.tenancy.selectors import require_platform, tenant_for, tenants_of
 from domain.errors import InvalidValue
 from domain.figures import Figure, State
 
@@ -63,8 +64,17 @@ def numbers(shown: list[Shown]) -> list[Number]:
 @require_GET
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
-    """The whole platform, a cluster, or a tenant's part of it, as the URL narrows it."""
-    return _page(request, "home", request.GET.dict())
+    """The whole platform, a cluster, or a tenant's part of it, as the URL narrows it.
+
+    People of several tenants begin with their first; the menu of tenants leads to the others.
+    """
+    user: Any = request.user
+    given = request.GET.dict()
+    if not given.get("tenant") and not user.is_platform:
+        first = tenants_of(user).order_by("slug").values_list("slug", flat=True).first()
+        if first:
+            return redirect(f"{request.path}?{urlencode(given | {'tenant': first})}")
+    return _page(request, "home", given)
 
 
 @require_GET
@@ -95,6 +105,9 @@ def node(request: HttpRequest, cluster: str, name: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, subject: str, given: Mapping[str, Any]) -> HttpResponse:
+    if subject == "home" and not Cluster.objects.filter(retired_at=None).exists():
+        context = {"subject": subject, "scope_asked": Scope(), "no_cluster": True}
+        return render(request, "telemetry/page.html", context)
     problem = ""
     scope, cluster, name = Scope(), None, "1h"
     try:

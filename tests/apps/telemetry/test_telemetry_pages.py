@@ -10,6 +10,7 @@ from django.utils import timezone
 from apps.inventory.models import Cluster
 from apps.telemetry import rollup
 from apps.telemetry.models import Progress, Track
+from apps.tenancy.models import Member, Role, Tenant
 from domain.metrics import TEN
 from tests.apps.telemetry.conftest import fill, make_track, reading
 
@@ -209,3 +210,21 @@ def test_longer_ago_than_a_day_is_not_kept(mine: Client, track: Track) -> None:
         "+", "%2B"
     )
     assert mine.get(f"{CHART}{TOKENS}{span}").json()["note"].startswith("Not kept")
+
+
+def test_without_a_cluster_it_says_so(client: Client, admin: Any) -> None:
+    client.force_login(admin)
+    answer = client.get("/observability/")
+    assert answer.status_code == 200 and "No cluster is registered" in answer.text
+
+
+def test_people_of_several_tenants_begin_with_their_first(
+    mine: Client, alice: Any, cluster: Cluster
+) -> None:
+    other = Tenant.objects.create(slug="audio", name="Audio")
+    Member.objects.create(tenant=other, user=alice, role=Role.VIEWER)
+    answer = mine.get("/observability/?range=15m")
+    assert answer.status_code == 302
+    assert answer["Location"] == "/observability/?range=15m&tenant=audio"
+    assert mine.get(answer["Location"]).status_code == 200
+    assert mine.get("/observability/?tenant=vision").status_code == 200
