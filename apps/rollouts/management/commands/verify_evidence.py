@@ -1,4 +1,4 @@
-"""Check a bundle of evidence, here or anywhere else: it needs no database."""
+"""Check a bundle of evidence, of this installation or of another: it asks no database."""
 
 import json
 from pathlib import Path
