@@ -107,7 +107,7 @@ def test_kinds_are_shown_and_found_in_people_s_words(
     client.force_login(auditor)
     text = client.get("/audit/").text
     for words in ("device class", "tenant namespace", "oldthing", "tenant"):
-        assert f">{words}</td>" in text
+        assert f'<td class="line">{words}</td>' in text
     found = client.get("/audit/?kind=Device+Class").text
     assert "device class" in found and "tenant namespace" not in found
     assert "tenant vision" in client.get(f"/audit/{entry.pk}/").text
