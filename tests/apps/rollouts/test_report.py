@@ -80,11 +80,17 @@ def test_numbers_survive_other_readers() -> None:
 def test_a_tenants_part_names_no_others() -> None:
     studies = {
         "plan": {"nodes": ["n1"], "mapping": [], "summary": "s"},
-        "preflight": {"findings": [{"code": "foreign"}, {"code": "quota"}]},
+        "preflight": {
+            "findings": [
+                {"code": "foreign", "blocks": "move"},
+                {"code": "driver", "blocks": "nodes"},
+                {"code": "quota", "blocks": "move"},
+            ]
+        },
         "shadow": {"workloads": [{"key": "recent: labs/x"}, {"key": "a/b"}]},
     }
     found = report.narrowed(content(studies=studies))
     assert found["studies"]["plan"] == {"summary": "s"}
-    assert found["studies"]["preflight"]["findings"] == [{"code": "quota"}]
+    assert found["studies"]["preflight"]["findings"] == [{"code": "quota", "blocks": "move"}]
     assert found["studies"]["shadow"]["workloads"] == [{"key": "a/b"}]
     assert found["nodes"] == []
