@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from celery.signals import before_task_publish
+from hypothesis import HealthCheck, settings
 
 from embedded import chromium, controlplane, gobuild, postgres, valkey
 from embedded.controlplane import ControlPlane
@@ -23,6 +24,12 @@ from embedded.processes import ProcessFailedError
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+# A slow machine says nothing about what is tested.
+settings.register_profile(
+    "unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("unhurried")
 
 #: What needs Go programs comes late: they are built while the others run. Long folders come first.
 LAST = ("stack", "cluster", "oracle", "browser")
@@ -56,13 +63,23 @@ def database_url() -> Iterator[str]:
             return
     folder = Path(tempfile.mkdtemp(prefix="claimyard-postgres-"))
     try:
-        named = os.environ.get("CLAIMYARD_TEST_POSTGRES")
-        with postgres.running(folder, fast=True, programs=Path(named) if named else None) as url:
+        with postgres.running(folder, fast=True, programs=postgres_programs()) as url:
             os.environ["CLAIMYARD_DATABASE_URL"] = url
             yield url
     finally:
         os.environ["CLAIMYARD_DATABASE_URL"] = UNSET_DATABASE_URL
         postgres.forget(folder)
+
+
+#: What works on the oldest PostgreSQL that we promise works on ours, which the demo's tests run.
+OLDEST_POSTGRES = Path("/usr/lib/postgresql/15/bin")
+
+
+def postgres_programs() -> Path | None:
+    """Those you named, else the oldest where it is installed, else (None) the embedded ones."""
+    if named := os.environ.get("CLAIMYARD_TEST_POSTGRES"):
+        return Path(named)
+    return OLDEST_POSTGRES if (OLDEST_POSTGRES / "initdb").exists() else None
 
 
 #: What portal.settings_test falls back to; nothing listens there.

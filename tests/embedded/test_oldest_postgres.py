@@ -1,41 +1,22 @@
-"""What needs a database works on the oldest PostgreSQL that we promise, too."""
+"""What needs a database is tested on the oldest PostgreSQL that we promise."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from django.db import connection
 
-ROOT = Path(__file__).resolve().parents[2]
-OLDEST = Path("/usr/lib/postgresql/15/bin")
-FOLDERS = [
-    name for name in ("tests/apps", "tests/workers", "tests/portal") if (ROOT / name).exists()
-]
+from tests.conftest import OLDEST_POSTGRES, UNSET_DATABASE_URL
+
+NAMED = (
+    "CLAIMYARD_TEST_POSTGRES" in os.environ
+    or os.environ.get("CLAIMYARD_DATABASE_URL", UNSET_DATABASE_URL) != UNSET_DATABASE_URL
+)
 
 
 @pytest.mark.stack
-@pytest.mark.timeout(1200)
-@pytest.mark.skipif(
-    "CLAIMYARD_TEST_POSTGRES" in os.environ, reason="the whole run is on one chosen server"
-)
-def test_the_database_tests_pass_on_postgresql_15() -> None:
-    assert (OLDEST / "initdb").exists(), "PostgreSQL 15 is missing: apt install postgresql-15"
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PYTEST_", "CLAIMYARD_"))
-    }
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-q", "-n0", "--maxfail=20", *FOLDERS),
-            *("-m", "not cluster and not browser and not oracle and not stack"),
-        ],
-        cwd=ROOT,
-        env={**environment, "CLAIMYARD_TEST_POSTGRES": str(OLDEST)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert not done.returncode, done.stdout[-20_000:]
+@pytest.mark.django_db
+@pytest.mark.skipif(NAMED, reason="the whole run is on one chosen server")
+def test_the_database_tests_run_on_postgresql_15() -> None:
+    missing = "PostgreSQL 15 is missing: apt install postgresql-15"
+    assert (OLDEST_POSTGRES / "initdb").exists(), missing
+    assert connection.pg_version // 10_000 == 15

@@ -115,7 +115,7 @@ def survives(work: Callable[[], object]) -> None:
         assert status["code"] == refusal.code and status["message"]  # noqa: PT017
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(damaged())
 def test_damaged_objects_are_stored_or_refused(
     api: Api, pair: tuple[dict[str, Any], dict[str, Any]]
@@ -156,7 +156,7 @@ def with_live(api: Api, kind: Kind, namespace: str, good: dict[str, Any]) -> Non
         )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.fixed_dictionaries(
