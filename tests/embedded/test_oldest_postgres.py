@@ -19,4 +19,7 @@ NAMED = (
 def test_the_database_tests_run_on_postgresql_15() -> None:
     missing = "PostgreSQL 15 is missing: apt install postgresql-15"
     assert (OLDEST_POSTGRES / "initdb").exists(), missing
-    assert connection.pg_version // 10_000 == 15
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        [version] = cursor.fetchone() or [""]
+    assert version.startswith("15")
