@@ -5,7 +5,8 @@ new database beside it, and checks there that every table has as many rows as it
 snapshot, that the migrations are those of this code, and that the keys in CLAIMYARD_CREDENTIAL_KEYS
 open every stored credential. The new database is dropped again; the dump stays if --keep names it.
 
-Needs pg_dump and pg_restore, not older than the server, and the right to create a database.
+Needs pg_dump and pg_restore, best of the server's own major version and never older, and the right
+to create a database.
 """
 
 import argparse
@@ -29,13 +30,17 @@ Counts = dict[str, int]
 
 
 def program(name: str, server: int) -> str:
-    """The newest installed one that is not older than the server, whose major version this is."""
+    """That of the server's own major version, else the next newer one.
+
+    What a newer one writes may set what the server does not know: since PostgreSQL 17
+    `transaction_timeout`, at which pg_restore into 16 fails.
+    """
     found = {*filter(None, [shutil.which(name)]), *map(str, embedded_programs(name))}
     found |= set(map(str, Path("/usr/lib/postgresql").glob(f"*/bin/{name}")))
     able = {version: path for path in found if (version := major(path)) >= server}
     if not able:
         raise SystemExit(f"FAILED: no {name} of PostgreSQL {server} or newer is installed")
-    return able[max(able)]
+    return able[min(able)]
 
 
 def embedded_programs(name: str) -> list[Path]:
