@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -102,16 +104,24 @@ def django_db_modify_db_settings(
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """At the end, nobody else is connected: a thread that ended without closing its connection
-    would keep the database from being dropped."""
+    """At the end nobody else may be connected: who is has outlived its test, and is named.
+
+    Processes that were killed leave in their own time.
+    """
     yield
     from django.db import connection
 
+    others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     with django_db_blocker.unblock(), connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+        until = time.monotonic() + 30.0
+        while True:
+            cursor.execute(f"SELECT backend_start, state, left(query, 200) {others}")
+            left = cursor.fetchall()
+            if not left or time.monotonic() > until:
+                break
+            time.sleep(0.2)
+        cursor.execute(f"SELECT pg_terminate_backend(pid) {others}")  # or it cannot be dropped
+    assert not left, (left, [thread.name for thread in threading.enumerate()])
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,7 @@ from tests.conftest import made_control_plane
 from tests.datapath import rig as rigs
 from tests.datapath.kubelet import until
 from tests.datapath.rig import COUNTER, DOMAIN, GATEWAY, Rig
+from tests.mirrors import mirrored
 from workers.mirroring import Mirroring
 
 __all__ = ["admin", "alice", "approver", "h100", "pattern", "tenant"]
@@ -89,11 +90,8 @@ def namespace(tenant: Any, cluster: Cluster, admin: Any, h100: Any) -> TenantNam
 
 @pytest.fixture
 def mirror(cluster: Cluster) -> Iterator[Mirroring]:
-    made = Mirroring(cluster.pk, cluster.slug, "path")
-    made.start()
-    yield made
-    made.stop()
-    made.join(30)
+    with mirrored(cluster, "path") as made:
+        yield made
 
 
 @dataclass(slots=True)

@@ -36,7 +36,7 @@ from kube.errors import NotFound
 from simulator import apiserver
 from simulator.fleet.run import running
 from simulator.fleet.scenario import load
-from workers.mirroring import Mirroring
+from tests.mirrors import mirrored
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 CLUSTERS = ["simulated", pytest.param("kubernetes", marks=pytest.mark.cluster)]
@@ -139,11 +139,8 @@ def story(
     for user in (admin, approver, alice):
         people[user.username] = Client()
         people[user.username].force_login(user)
-    mirror = Mirroring(cluster.pk, cluster.slug, "story")
-    mirror.start()
-    yield Story(cluster, people, f"h100-{mark}", f"vision-{mark}")
-    mirror.stop()
-    mirror.join(20)
+    with mirrored(cluster, "story"):
+        yield Story(cluster, people, f"h100-{mark}", f"vision-{mark}")
     # The portal may not delete namespaces; the tests may.
     api = kube.connect(credentials.from_kubeconfig(kubeconfig.read_text()))
     api.delete(kinds.CLASSES, None, f"h100-{mark}", missing_ok=True)

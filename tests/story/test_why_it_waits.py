@@ -20,8 +20,8 @@ from apps.inventory import services as inventory
 from apps.inventory.models import Cluster, Mode, Pod
 from kube import client, credentials, kinds
 from tests.apps.api.conftest import Caller, caller
+from tests.mirrors import mirrored
 from tests.story.test_story import as_the_portals_account, kubeconfig, until
-from workers.mirroring import Mirroring
 from workers.placement.service import Service
 
 __all__ = ["kubeconfig"]
@@ -122,11 +122,8 @@ def scene(
             "spec": {"selectors": selectors},
         }
     )
-    mirror = Mirroring(cluster.pk, cluster.slug, "why")
-    mirror.start()
-    yield made
-    mirror.stop()
-    mirror.join(20)
+    with mirrored(cluster, "why"):
+        yield made
     for pod in api.list_all(kinds.PODS, namespace=made.namespace):
         api.delete(kinds.PODS, made.namespace, pod["metadata"]["name"], missing_ok=True)
     for claim in api.list_all(kinds.CLAIMS, namespace=made.namespace):

@@ -15,6 +15,7 @@ from apps.inventory import connections
 from apps.inventory.models import Cluster, Device, Mirrored, Node, Revision, WatchLease
 from kube import credentials, kinds
 from kube.client import Json
+from tests.mirrors import ended
 from tests.workers import fleet
 from workers.mirroring import Mirroring
 
@@ -54,10 +55,7 @@ class Lab:
         return thread
 
     def stop(self) -> None:
-        for thread in self.threads:
-            thread.stop()
-        for thread in self.threads:
-            thread.join(10)
+        ended(*self.threads)
         self.threads.clear()
 
     def apply(self, *manifests: Json) -> None:
